@@ -1,0 +1,1 @@
+"""The stages of dvc.yaml and the commands beside them, one module each."""

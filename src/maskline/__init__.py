@@ -1,0 +1,1 @@
+"""Pretrain, fine-tune and measure BERT encoders from scratch, reproducibly."""

