@@ -1,0 +1,1 @@
+"""Downstream tasks: their examples, and what is learned from them."""
