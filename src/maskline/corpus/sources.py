@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from maskline.corpus import sample
+from maskline.corpus import files, hub, sample
 from maskline.corpus.articles import Source
 from maskline.params import CorpusParams
 
-SOURCES: dict[str, Callable[[CorpusParams], Source]] = {"sample": sample.read}
+SOURCES: dict[str, Callable[[CorpusParams], Source]] = {"sample": sample.read, "hub": hub.read, "files": files.read}
 
 
 def open_source(params: CorpusParams) -> Source:

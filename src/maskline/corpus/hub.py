@@ -1,0 +1,104 @@
+"""Datasets on the Hugging Face hub, pinned by revision and streamed, or local directories laid out as one."""
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from maskline.corpus.articles import Source
+from maskline.corpus.files import article_of
+from maskline.corpus.records import Record, describe
+from maskline.errors import UserError
+from maskline.params import CorpusParams, HubCorpus, HubTask
+
+PROBE_SECONDS = 10
+"""How long the hub may take to answer at all, before hours of streaming."""
+
+
+class HubDataset(NamedTuple):
+    """An open dataset."""
+
+    splits: dict[str, Any]
+    """Split name -> `datasets.IterableDataset`, in the order of the names."""
+    provenance: dict[str, Any]
+    licence: str
+
+
+def read(params: CorpusParams) -> Source:
+    """Return the first `max_articles` articles of the train split.
+
+    Raises:
+        UserError: the hub cannot be reached, has no such dataset, or (while the articles are read) it breaks off.
+    """
+    hub = params.hub
+    dataset = open_dataset(hub, "corpus")
+    if "train" not in dataset.splits:
+        raise UserError(f"{hub.dataset} has no split train, only {', '.join(dataset.splits)}: choose another dataset")
+    records = islice(stream(dataset.splits["train"], hub.dataset, "corpus"), hub.max_articles)
+    return Source(
+        (article_of(record, hub.dataset) for record in records),
+        provenance={"language": params.language, **dataset.provenance, "max_articles": hub.max_articles},
+        licence=dataset.licence,
+    )
+
+
+def open_dataset(hub: HubCorpus | HubTask, section: str) -> HubDataset:
+    """Open every split of a dataset for streaming; `section` of params.yaml, which asked for it, is named in errors.
+
+    Raises:
+        UserError: the hub cannot be reached, or has no such dataset, configuration or revision.
+    """
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # read when huggingface_hub is imported
+    from datasets import load_dataset
+
+    local = Path(hub.dataset).is_dir()
+    provenance: dict[str, Any] = {"source": "hub", "dataset": Path(hub.dataset).name if local else hub.dataset}
+    provenance["config"] = hub.config
+    if local:
+        files = sorted(path for path in Path(hub.dataset).rglob("*") if path.is_file())
+        provenance["inputs"] = describe(files)
+        licence = "that of the local dataset directory, which does not state it"
+    else:
+        licence = _licence(hub, section)
+        provenance["revision"] = hub.revision
+    try:
+        splits = load_dataset(hub.dataset, hub.config, revision=None if local else hub.revision, streaming=True)
+    except (OSError, ValueError) as error:
+        raise UserError(_failure(hub.dataset, section, error)) from None
+    return HubDataset({name: splits[name] for name in sorted(splits)}, provenance, licence)
+
+
+def stream(dataset: Iterable[Record], name: str, section: str) -> Iterator[Record]:
+    """Yield the records of a split.
+
+    Raises:
+        UserError: the hub broke off and did not come back within the retries of `datasets`.
+    """
+    from datasets.exceptions import DatasetsError
+
+    try:
+        yield from dataset
+    except (OSError, DatasetsError) as error:
+        raise UserError(_failure(name, section, error)) from None
+
+
+def _licence(hub: HubCorpus | HubTask, section: str) -> str:
+    """Return the licence on the dataset's card; the one request tells at once whether the hub answers."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]  # the one of the client that it uses
+
+    try:
+        card = HfApi().dataset_info(hub.dataset, revision=hub.revision, timeout=PROBE_SECONDS).card_data
+    except (OSError, ValueError, HTTPError) as error:
+        raise UserError(_failure(hub.dataset, section, error)) from None
+    stated = (card or {}).get("license")
+    return f"as stated on the dataset's card: {stated}" if stated else "not stated on the dataset's card"
+
+
+def _failure(name: str, section: str, error: Exception) -> str:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return (
+        f"cannot read the dataset {name} ({reason}): check the network and {section}.hub, "
+        f"or set {section}.source to sample or files"
+    )
