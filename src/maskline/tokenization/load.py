@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from maskline.errors import UserError
 from maskline.storage import read_manifest
 from maskline.tokenization.wordpiece import SPECIAL_TOKENS
 
@@ -33,7 +32,8 @@ class LoadedTokenizer:
     def __init__(self, backend: Tokenizer) -> None:
         self.backend = backend
         self.vocab_size: int = backend.get_vocab_size()
-        self.special = SpecialIds(*map(backend.token_to_id, SPECIAL_TOKENS))
+        vocabulary = backend.get_vocab()
+        self.special = SpecialIds(*(vocabulary[token] for token in SPECIAL_TOKENS))
 
 
 def load_tokenizer(directory: Path) -> LoadedTokenizer:

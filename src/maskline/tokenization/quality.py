@@ -11,9 +11,9 @@ from maskline.tokenization.load import LoadedTokenizer
 
 
 def measure(tokenizer: LoadedTokenizer, texts: Iterable[str]) -> dict[str, Any]:
-    """Return size, share of [UNK] among the tokens, tokens per word (fertility) and characters per token.
+    """Return the size of the vocabulary, and of `texts` the share of [UNK] and the tokens per word (fertility).
 
-    Words are what whitespace separates; characters include the whitespace.
+    Words are what whitespace separates, and the characters of the characters per token count it too.
     """
     encoder = ChunkEncoder(tokenizer.backend, np.dtype(np.uint32))
     tokens = unknown = words = characters = 0
@@ -25,6 +25,8 @@ def measure(tokenizer: LoadedTokenizer, texts: Iterable[str]) -> dict[str, Any]:
         characters += len(text)
     return {
         "vocab_size": tokenizer.vocab_size,
+        "words": words,
+        "tokens": tokens,
         "unk_rate": unknown / max(tokens, 1),
         "tokens_per_word": tokens / max(words, 1),
         "characters_per_token": characters / max(tokens, 1),
@@ -32,9 +34,13 @@ def measure(tokenizer: LoadedTokenizer, texts: Iterable[str]) -> dict[str, Any]:
 
 
 def check_unk_rate(unk_rate: float, limit: float) -> None:
-    """Raise UserError where the share of [UNK] is above `limit`."""
+    """Refuse a vocabulary that says [UNK] too often.
+
+    Raises:
+        UserError: `unk_rate` is above `limit`.
+    """
     if unk_rate > limit:
         raise UserError(
-            f"{unk_rate:.2%} of the validation tokens are [UNK], more than tokenizer.max_unk_rate {limit:.2%}: raise "
-            "tokenizer.vocab_size, train on more text, or accept more with that key"
+            f"{unk_rate:.2%} of the validation tokens are [UNK], above tokenizer.max_unk_rate {limit:.2%}: raise "
+            "tokenizer.vocab_size or add articles, or else accept it by raising tokenizer.max_unk_rate"
         )

@@ -1,0 +1,54 @@
+"""Sentences: ICU's rules for the language (UAX #29), corrected where an encyclopedia needs it.
+
+ICU knows the terminators of every script and leaves closing quotes and brackets with their sentence, but it ends one
+after each "Dr.", "J. R. R." and "U.S." before a capital. The word that follows tells: "the U.S. Army" goes on, "the U.S.
+The" does not.
+"""
+
+import re
+
+from icu4py.breakers import SentenceBreaker
+
+from maskline.corpus.abbreviations import RULES, Rules
+
+_PARAGRAPH_ENDS = "\n\r\x85\u2028\u2029"
+_OPENING = "([{\"'«\u2039\u201c\u201d\u201e\u2018¿¡「『《〈【\uff08"
+_MIDST = "…,;:،؛–—-/"  # noqa: RUF001
+_LETTER = re.compile(r"[^\W\d_]")
+_FIRST_WORD = re.compile(r"\W*(\w+['\u2019]?)(?!\.)")
+_INITIALS = re.compile(r"(?:[^\W\d_]\.-?)+")
+_ORDINAL = re.compile(r"(?:\d{1,2}|[IVXLC]+)\.")
+
+
+def split_sentences(text: str, language: str) -> list[str]:
+    """Return the sentences of `text`, without the whitespace around them.
+
+    A newline ends a sentence. Joined again, the sentences are the text but for whitespace. `language` is an ISO 639 code.
+    """
+    rules = RULES.get(language.partition("-")[0], Rules())
+    sentences = []
+    current = ""
+    for piece in SentenceBreaker(text, language):
+        if current and not _goes_on(current, piece, rules):
+            sentences.append(current)
+            current = ""
+        current += piece
+    sentences.append(current)
+    return [stripped for sentence in sentences if (stripped := sentence.strip())]
+
+
+def _goes_on(sentence: str, following: str, rules: Rules) -> bool:
+    """Return whether `following` belongs to `sentence`, although ICU would end it."""
+    if sentence[-1] in _PARAGRAPH_ENDS:
+        return False
+    if following[0] in _MIDST or following.lstrip(_OPENING)[:1].islower():  # enough?…  Yahoo! was  "Who?" asked
+        return True
+    if not (_LETTER.search(sentence) and _LETTER.search(following)):  # 1. Item
+        return True
+    last = sentence.rsplit(maxsplit=1)[-1].lstrip(_OPENING)
+    if last in rules.ends or not (
+        last in rules.abbreviations or _INITIALS.fullmatch(last) or (rules.ordinals and _ORDINAL.fullmatch(last))
+    ):
+        return False
+    opener = _FIRST_WORD.match(following)
+    return opener is None or opener[1].replace("\u2019", "'") not in rules.openers

@@ -1,0 +1,50 @@
+"""Encoding much text: the ids of the tokenizer itself, in a fraction of its time."""
+
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+CACHED_CHUNKS = 1 << 19
+"""Bounds the memory of a cache at about 130 MB; what is met once it is full is encoded anew for each batch of texts."""
+
+
+class ChunkEncoder:
+    """Encode text by the chunks between its spaces, remembering the ids of each chunk.
+
+    A tokenizer of BERT's kind treats what stands on the two sides of a space independently: its normalizer and its
+    pre-tokenizer look across none, and no piece holds one. So the ids of a text are those of its chunks, and of these a
+    natural text has few: a look-up takes the place of normalizing, cutting and matching.
+
+    Special tokens spelled out in a text are text.
+    """
+
+    def __init__(self, backend: Tokenizer, dtype: np.dtype[np.unsignedinteger]) -> None:
+        self._backend = Tokenizer.from_str(backend.to_str())
+        self._backend.encode_special_tokens = True
+        self._dtype = dtype
+        self._cache: dict[str, bytes] = {}
+
+    def encode(self, texts: list[str]) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int32]]:
+        """Return the ids of all `texts`, (N,), and how many each has, (len(texts),)."""
+        chunks = [text.split(" ") for text in texts]
+        ids = self._look_up(set(chain.from_iterable(chunks)))
+        encoded = [b"".join(map(ids.__getitem__, text)) for text in chunks]
+        lengths = np.fromiter(map(len, encoded), np.int32, len(encoded)) // self._dtype.itemsize
+        return np.frombuffer(b"".join(encoded), self._dtype), lengths
+
+    def _look_up(self, chunks: set[str]) -> dict[str, bytes]:
+        """Return a table of the ids of at least these chunks."""
+        new = self._encode(list(chunks - self._cache.keys()))
+        if len(self._cache) + len(new) > CACHED_CHUNKS:
+            return {chunk: self._cache[chunk] for chunk in chunks - new.keys()} | new
+        self._cache |= new
+        return self._cache
+
+    def _encode(self, chunks: list[str]) -> dict[str, bytes]:
+        encoding = self._backend.encode(chunks, is_pretokenized=True, add_special_tokens=False)
+        ids = np.array(encoding.ids, self._dtype).tobytes()
+        counts = np.bincount(np.array(encoding.word_ids, np.int64), minlength=len(chunks))
+        ends = (np.cumsum(counts) * self._dtype.itemsize).tolist()
+        return {chunk: ids[start:end] for chunk, start, end in zip(chunks, [0, *ends], ends, strict=False)}
