@@ -1,8 +1,8 @@
 """Sentences: ICU's rules for the language (UAX #29), corrected where an encyclopedia needs it.
 
 ICU knows the terminators of every script and leaves closing quotes and brackets with their sentence, but it ends one
-after each "Dr.", "J. R. R." and "U.S." before a capital. The word that follows tells: "the U.S. Army" goes on, "the U.S.
-The" does not.
+after each "Dr.", "J. R. R." and "U.S." before a capital. The word that follows tells: "the U.S. Army" goes on, "the
+U.S. The" does not.
 """
 
 import re
@@ -23,7 +23,8 @@ _ORDINAL = re.compile(r"(?:\d{1,2}|[IVXLC]+)\.")
 def split_sentences(text: str, language: str) -> list[str]:
     """Return the sentences of `text`, without the whitespace around them.
 
-    A newline ends a sentence. Joined again, the sentences are the text but for whitespace. `language` is an ISO 639 code.
+    A newline ends a sentence. Joined again, the sentences are the text but for whitespace. `language` is an ISO
+    639 code.
     """
     rules = RULES.get(language.partition("-")[0], Rules())
     sentences = []

@@ -42,9 +42,8 @@ def assemble(vocabulary: dict[str, int], params: TokenizerParams) -> Tokenizer:
     """Return the tokenizer of a vocabulary (piece -> id) in BERT's layout: [CLS] a [SEP] or [CLS] a [SEP] b [SEP]."""
     tokenizer = _untrained(params)
     tokenizer.model = models.WordPiece(vocabulary, unk_token="[UNK]", continuing_subword_prefix=PREFIX)  # noqa: S106
-    tokenizer.post_processor = processors.BertProcessing(
-        sep=("[SEP]", vocabulary["[SEP]"]), cls=("[CLS]", vocabulary["[CLS]"])
-    )
+    separator, classifier = ((token, vocabulary[token]) for token in ("[SEP]", "[CLS]"))
+    tokenizer.post_processor = processors.BertProcessing(separator, classifier)
     tokenizer.decoder = decoders.WordPiece(prefix=PREFIX)
     tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
     return tokenizer
