@@ -1,0 +1,34 @@
+"""Stage pretrain: token shards -> data/models/pretrained, reports/pretrain."""
+
+from pathlib import Path
+
+from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, run
+
+
+def main(
+    params: ParamsFile = Path("params.yaml"),
+    tokens: InputDirectory = Path("data/tokens/train"),
+    validation: InputDirectory = Path("data/validation"),
+    tokenizer: InputDirectory = Path("data/tokenizer"),
+    best: OutputDirectory = Path("data/models/pretrained"),
+    last: OutputDirectory = Path("data/models/pretrained-last"),
+    reports: OutputDirectory = Path("reports/pretrain"),
+) -> None:
+    """Pretrain BERT from scratch: masked language model and next-sentence prediction.
+
+    An interrupted run goes on where it was when the same command is given again. On several GPUs:
+    torchrun --nproc-per-node 4 -m pipeline.pretrain
+    """
+    from maskline.params import load
+    from maskline.training.devices import choose_device
+    from maskline.training.distributed import local_rank, process_group
+    from maskline.training.pretraining import Paths, pretrain
+
+    settings = load(params)
+    device = choose_device(settings.compute, local_rank())
+    with process_group(device):
+        pretrain(settings, Paths(tokens, validation, tokenizer, best, last, reports), device)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,57 @@
+"""Masking for the masked language model (Devlin et al. 2019, sec. 3.1 and appendix A.1)."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskline.examples.draws import Bits, below, draw, uniform
+from maskline.params import MaskingRates
+from maskline.tokenization.load import SpecialIds
+
+_PICK, _REPLACE, _TOKEN = range(3)
+
+
+class Masker:
+    """Choose tokens to predict and what stands in their place.
+
+    Of every example max(1, round(rate * n)) of its n ordinary tokens are picked; of the picked, a share `mask` is
+    shown as [MASK], a share `random` as a random ordinary token, and the rest unchanged. Special tokens are never
+    picked and never drawn.
+    """
+
+    def __init__(self, rates: MaskingRates, special: SpecialIds, vocab_size: int) -> None:
+        self.rates = rates
+        self.mask_id = special.mask
+        self.vocab_size = vocab_size
+        self._special = np.zeros(vocab_size, bool)
+        self._special[list(special)] = True
+        self._ordinary = np.flatnonzero(~self._special)
+
+    def __call__(self, input_ids: NDArray[Any], keys: Bits) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Mask a padded batch.
+
+        Args:
+            input_ids: (B, T) token ids, padded with [PAD].
+            keys: (B,) one key per example; what is drawn for a position depends on nothing else.
+
+        Returns:
+            The shown ids, (B, T), and the flat positions of the picked tokens in them, (M,) ascending.
+        """
+        ordinary = ~self._special[input_ids]
+        keys = keys[:, None]
+        columns = np.arange(input_ids.shape[1])
+        order = draw(draw(keys, np.full(1, _PICK)), columns)
+        order[~ordinary] = np.iinfo(np.uint64).max
+        size = ordinary.sum(1)
+        picks = np.where(size > 0, np.maximum(1, np.floor(size * self.rates.rate + 0.5)), 0).astype(np.int64)
+        ranked = np.sort(order, axis=1)
+        last = np.take_along_axis(ranked, np.maximum(picks - 1, 0)[:, None], 1)
+        rows, places = np.nonzero((order <= last) & ordinary)
+
+        choice = uniform(draw(draw(keys, np.full(1, _REPLACE))[rows, 0], places))
+        token = self._ordinary[below(draw(draw(keys, np.full(1, _TOKEN))[rows, 0], places), len(self._ordinary))]
+        shown = input_ids.copy()
+        replaced = np.where(choice < self.rates.mask + self.rates.random, token, input_ids[rows, places])
+        shown[rows, places] = np.where(choice < self.rates.mask, self.mask_id, replaced)
+        return shown, rows * input_ids.shape[1] + places

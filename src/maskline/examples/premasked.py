@@ -1,0 +1,154 @@
+"""The fixed validation set: pairs and masks drawn once, scored alike by every experiment.
+
+`premasked.arrow` is an Arrow IPC file with a row per example:
+
+    input_ids            list<uintN>   as shown to the model, special tokens included
+    token_type_ids       list<uint8>
+    masked_positions     list<uint16>  within the example
+    masked_labels        list<uintN>   the tokens that stood there
+    next_sentence_label  int8          0 = is next, 1 = random, -100 = no pair
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from maskline.errors import UserError
+from maskline.examples.batches import Batch, PretrainingBatches, by_length
+from maskline.examples.masking import Masker
+from maskline.examples.pairs import IGNORE, IS_NEXT, RANDOM, PairSource
+from maskline.examples.shards import TokenShards, id_dtype
+from maskline.params import PremaskParams
+from maskline.storage import MANIFEST, atomic, fresh_directory, read_manifest, sha256, write_manifest
+from maskline.tokenization.load import SpecialIds, load_tokenizer
+
+PREMASKED = "premasked.arrow"
+ROWS = 1024
+"""Examples per record batch: a fixed number, since it shapes the bytes."""
+
+
+def premask(params: PremaskParams, tokens: Path, tokenizer: Path, directory: Path) -> dict[str, int]:
+    """Draw the validation set from the shards in `tokens`, write it to `directory`, and return its counts.
+
+    Raises:
+        UserError: an input is incomplete, damaged or empty.
+    """
+    special = load_tokenizer(tokenizer).special
+    shards = TokenShards(tokens)
+    source = PairSource(shards, params.max_seq_length, nsp=True)
+    masker = Masker(params, special, shards.vocab_size)
+    batches = PretrainingBatches(source, masker, special, seed=params.seed, global_batch=ROWS)
+    inputs = {"tokens": sha256(tokens / MANIFEST), "tokenizer": sha256(tokenizer / MANIFEST)}
+    return write_premasked(batches, directory, {"inputs": inputs, "params": params.model_dump()})
+
+
+def write_premasked(batches: PretrainingBatches, directory: Path, provenance: dict[str, Any]) -> dict[str, int]:
+    """Write every example of epoch 0 of `batches` to `directory`, in corpus order, and return the counts."""
+    size = len(batches.source)
+    ids = pa.from_numpy_dtype(id_dtype(batches.masker.vocab_size))
+    schema = pa.schema(
+        {
+            "input_ids": pa.list_(ids),
+            "token_type_ids": pa.list_(pa.uint8()),
+            "masked_positions": pa.list_(pa.uint16()),
+            "masked_labels": pa.list_(ids),
+            "next_sentence_label": pa.int8(),
+        }
+    )
+    counts = {"examples": size, "tokens": 0, "masked": 0, "is_next": 0, "random": 0, "no_pair": 0}
+    fresh_directory(directory)
+    with (
+        atomic(directory / PREMASKED) as path,
+        pa.OSFile(str(path), "wb") as file,
+        pa.ipc.new_file(file, schema) as writer,
+    ):
+        for start in range(0, size, ROWS):
+            batch = batches.batch(0, np.arange(start, min(start + ROWS, size)))
+            writer.write_batch(pa.record_batch(_columns(batch), schema))
+            counts["tokens"] += batch.tokens
+            counts["masked"] += len(batch.masked_labels)
+            for name, label in (("is_next", IS_NEXT), ("random", RANDOM), ("no_pair", IGNORE)):
+                counts[name] += int((batch.next_sentence_label == label).sum())
+    write_manifest(directory, {**provenance, **counts, "sentences_cut": batches.source.counts["sentences_cut"]})
+    return counts
+
+
+def _columns(batch: Batch) -> dict[str, Any]:
+    sizes = batch.attention_mask.sum(1)
+    rows, places = np.divmod(batch.masked_positions, batch.input_ids.shape[1])
+    per_row = np.split(np.arange(len(rows)), np.searchsorted(rows, np.arange(1, len(sizes))))
+    return {
+        "input_ids": [ids[:size] for ids, size in zip(batch.input_ids, sizes, strict=True)],
+        "token_type_ids": [ids[:size] for ids, size in zip(batch.token_type_ids, sizes, strict=True)],
+        "masked_positions": [places[row] for row in per_row],
+        "masked_labels": [batch.masked_labels[row] for row in per_row],
+        "next_sentence_label": batch.next_sentence_label,
+    }
+
+
+@dataclass(frozen=True)
+class PremaskedSet:
+    """The examples of `premasked.arrow`, as lists of arrays."""
+
+    input_ids: list[NDArray[Any]]
+    token_type_ids: list[NDArray[Any]]
+    masked_positions: list[NDArray[Any]]
+    masked_labels: list[NDArray[Any]]
+    next_sentence_label: NDArray[np.int64]
+    manifest: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.next_sentence_label)
+
+    def batches(self, size: int, special: SpecialIds) -> Iterator[tuple[NDArray[np.int64], Batch]]:
+        """Yield (rows, batch) over the whole set, `size` examples of nearly one length at a time."""
+        sizes = np.array([len(ids) for ids in self.input_ids])
+        for rows in by_length(sizes, size):
+            yield rows, self._batch(rows, sizes[rows], special)
+
+    def _batch(self, rows: NDArray[np.int64], sizes: NDArray[np.int64], special: SpecialIds) -> Batch:
+        attention_mask = np.arange(sizes.max()) < sizes[:, None]
+        input_ids = np.full(attention_mask.shape, special.pad)
+        token_type_ids = np.zeros_like(input_ids)
+        input_ids[attention_mask] = np.concatenate([self.input_ids[row] for row in rows])
+        token_type_ids[attention_mask] = np.concatenate([self.token_type_ids[row] for row in rows])
+        masked = [self.masked_positions[row] for row in rows]
+        offsets = np.repeat(np.arange(len(rows)) * sizes.max(), [len(places) for places in masked])
+        return Batch(
+            input_ids=input_ids,
+            token_type_ids=token_type_ids,
+            attention_mask=attention_mask,
+            masked_positions=np.concatenate(masked) + offsets,
+            masked_labels=np.concatenate([self.masked_labels[row] for row in rows]).astype(np.int64),
+            next_sentence_label=self.next_sentence_label[rows],
+        )
+
+    def original(self, row: int) -> NDArray[Any]:
+        """Return the token ids of an example as they were before masking."""
+        ids = self.input_ids[row].copy()
+        ids[self.masked_positions[row]] = self.masked_labels[row]
+        return ids
+
+
+def read_premasked(directory: Path) -> PremaskedSet:
+    """Return the validation set that premask wrote.
+
+    Raises:
+        UserError: it is incomplete, damaged or empty.
+    """
+    manifest = read_manifest(directory, "premask")
+    with pa.memory_map(str(directory / PREMASKED)) as source:
+        table = pa.ipc.open_file(source).read_all()
+    if not len(table):
+        raise UserError(f"{directory} holds no examples: add articles, or raise corpus.validation_fraction")
+    lists = {
+        name: [row.values.to_numpy() for row in table[name]]
+        for name in ("input_ids", "token_type_ids", "masked_positions", "masked_labels")
+    }
+    labels = table["next_sentence_label"].to_numpy().astype(np.int64)
+    return PremaskedSet(**lists, next_sentence_label=labels, manifest=manifest)

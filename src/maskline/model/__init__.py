@@ -1,0 +1,1 @@
+"""BERT from scratch: the encoder, its heads, and the way to Hugging Face's names and back."""

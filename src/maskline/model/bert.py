@@ -1,0 +1,130 @@
+"""The BERT encoder (Devlin et al. 2019), top-down: embeddings, attention, layer, encoder.
+
+It is the original architecture: learned positions, LayerNorm after each residual sum, biases everywhere. What
+differs is how the position embeddings may start: as sinusoids instead of noise (see `Embeddings`).
+"""
+
+# Dimensions: B batch, T sequence, D hidden, H heads, K = D / H, F intermediate, V vocabulary.
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from maskline.params import ModelParams
+
+ACTIVATIONS = {"gelu": nn.GELU(), "gelu_tanh": nn.GELU(approximate="tanh"), "relu": nn.ReLU()}
+SEGMENTS = 2
+
+
+class Embeddings(nn.Module):
+    """Sum of token, position and segment embeddings, normalized."""
+
+    def __init__(self, params: ModelParams, vocab_size: int) -> None:
+        super().__init__()
+        self.token = nn.Embedding(vocab_size, params.hidden)
+        self.position = nn.Embedding(params.max_positions, params.hidden)
+        self.segment = nn.Embedding(SEGMENTS, params.hidden)
+        self.norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
+        self.dropout = nn.Dropout(params.dropout)
+
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor) -> Tensor:
+        """Embed input_ids and token_type_ids, both (B, T) integers -> (B, T, D)."""
+        x = self.token(input_ids) + self.segment(token_type_ids) + self.position.weight[: input_ids.shape[1]]
+        return self.dropout(self.norm(x))  # type: ignore[no-any-return]
+
+
+class SelfAttention(nn.Module):
+    """Bidirectional multi-head attention (Vaswani et al. 2017, sec. 3.2)."""
+
+    def __init__(self, params: ModelParams) -> None:
+        super().__init__()
+        self.heads = params.heads
+        self.dropout = params.dropout
+        self.qkv = nn.Linear(params.hidden, 3 * params.hidden)
+        self.out = nn.Linear(params.hidden, params.hidden)
+
+    def forward(self, x: Tensor, attend: Tensor | None) -> Tensor:
+        """Mix tokens: x (B, T, D); attend (B, 1, 1, T) bool, True = real token, or None if all are -> (B, T, D)."""
+        B, T, D = x.shape
+        q, k, v = self.qkv(x).view(B, T, 3, self.heads, D // self.heads).permute(2, 0, 3, 1, 4)  # (B, H, T, K) each
+        dropout = self.dropout if self.training else 0.0
+        y = F.scaled_dot_product_attention(q, k, v, attn_mask=attend, dropout_p=dropout)
+        return self.out(y.transpose(1, 2).reshape(B, T, D))  # type: ignore[no-any-return]
+
+
+class Layer(nn.Module):
+    """Attention and a feed-forward network, each added to its input and normalized."""
+
+    def __init__(self, params: ModelParams) -> None:
+        super().__init__()
+        self.attention = SelfAttention(params)
+        self.attention_norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
+        self.up = nn.Linear(params.hidden, params.intermediate)
+        self.activation = ACTIVATIONS[params.activation]
+        self.down = nn.Linear(params.intermediate, params.hidden)
+        self.output_norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
+        self.dropout = nn.Dropout(params.dropout)
+
+    def forward(self, x: Tensor, attend: Tensor | None) -> Tensor:
+        """Transform x (B, T, D) -> (B, T, D); attend as in `SelfAttention`."""
+        x = self.attention_norm(x + self.dropout(self.attention(x, attend)))
+        return self.output_norm(x + self.dropout(self.down(self.activation(self.up(x)))))  # type: ignore[no-any-return]
+
+
+class Encoder(nn.Module):
+    """Embeddings, a stack of layers, and the tanh pooler over [CLS]."""
+
+    def __init__(self, params: ModelParams, vocab_size: int) -> None:
+        super().__init__()
+        self.params = params
+        self.vocab_size = vocab_size
+        self.embeddings = Embeddings(params, vocab_size)
+        self.layers = nn.ModuleList(Layer(params) for _ in range(params.layers))
+        self.pooler = nn.Linear(params.hidden, params.hidden)
+
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """Encode a batch.
+
+        Args:
+            input_ids: (B, T) integers below the vocabulary size, T at most `max_positions`.
+            token_type_ids: (B, T) integers, 0 or 1.
+            attention_mask: (B, T) bool, True = real token; None if the batch has no padding.
+
+        Returns:
+            (B, T, D) the last layer's output.
+        """
+        attend = None if attention_mask is None else attention_mask[:, None, None, :]
+        x = self.embeddings(input_ids, token_type_ids)
+        for layer in self.layers:
+            x = layer(x, attend)
+        return x  # type: ignore[no-any-return]
+
+    def pool(self, x: Tensor) -> Tensor:
+        """Summarize encoded sequences by their [CLS] token: (B, T, D) -> (B, D)."""
+        return torch.tanh(self.pooler(x[:, 0]))
+
+
+def initialize(module: nn.Module, params: ModelParams, generator: torch.Generator) -> None:
+    """Draw initial weights in place: normal matrices and embeddings, zero biases, LayerNorm as the identity."""
+    for part in module.modules():
+        if isinstance(part, nn.Linear | nn.Embedding):
+            nn.init.normal_(part.weight, std=params.initializer_range, generator=generator)
+        if isinstance(part, nn.Linear) and part.bias is not None:
+            nn.init.zeros_(part.bias)
+        if isinstance(part, nn.LayerNorm):
+            nn.init.ones_(part.weight)
+            nn.init.zeros_(part.bias)
+    for part in module.modules():
+        if isinstance(part, Embeddings) and params.position_init == "sinusoidal":
+            start = sinusoids(params.max_positions, params.hidden, params.position_base)
+            with torch.no_grad():
+                part.position.weight.copy_(params.position_scale * start)
+
+
+def sinusoids(positions: int, hidden: int, base: float) -> Tensor:
+    """Return sines and cosines of geometrically spaced wavelengths, (positions, D) (Vaswani et al. 2017, sec. 3.5)."""
+    frequency = torch.exp(torch.arange(0, hidden, 2) * (-math.log(base) / hidden))
+    angle = torch.arange(positions)[:, None] * frequency
+    return torch.stack([angle.sin(), angle.cos()], 2).flatten(1)[:, :hidden]

@@ -1,0 +1,136 @@
+"""Our weights <-> Hugging Face BERT, both ways: the names of `transformers.BertForPreTraining` and its kin."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from maskline.model.heads import ClassificationModel, PretrainingModel
+from maskline.params import ModelParams
+
+_HIDDEN_ACT = {"gelu": "gelu", "gelu_tanh": "gelu_new", "relu": "relu"}
+
+# Ours, Hugging Face's. A layer's number is captured; qkv, one matrix of ours and three of theirs, is apart.
+_NAMES = [
+    ("encoder.embeddings.token", "bert.embeddings.word_embeddings"),
+    ("encoder.embeddings.position", "bert.embeddings.position_embeddings"),
+    ("encoder.embeddings.segment", "bert.embeddings.token_type_embeddings"),
+    ("encoder.embeddings.norm", "bert.embeddings.LayerNorm"),
+    ("encoder.layers.#.attention.out", "bert.encoder.layer.#.attention.output.dense"),
+    ("encoder.layers.#.attention_norm", "bert.encoder.layer.#.attention.output.LayerNorm"),
+    ("encoder.layers.#.up", "bert.encoder.layer.#.intermediate.dense"),
+    ("encoder.layers.#.down", "bert.encoder.layer.#.output.dense"),
+    ("encoder.layers.#.output_norm", "bert.encoder.layer.#.output.LayerNorm"),
+    ("encoder.pooler", "bert.pooler.dense"),
+    ("mlm.transform", "cls.predictions.transform.dense"),
+    ("mlm.norm", "cls.predictions.transform.LayerNorm"),
+    ("nsp", "cls.seq_relationship"),
+    ("classifier", "classifier"),
+]
+_QKV = ("encoder.layers.#.attention.qkv", "bert.encoder.layer.#.attention.self.{}")
+_TIED = "mlm.decoder.weight"
+_BIAS = ("mlm.decoder.bias", "cls.predictions.bias")
+
+
+def to_hugging_face(model: PretrainingModel | ClassificationModel) -> dict[str, Tensor]:
+    """Return the weights of `model` under Hugging Face's names; the tied decoder is there once, as the embedding."""
+    theirs: dict[str, Tensor] = {}
+    for name, tensor in model.state_dict().items():
+        if name == _TIED:
+            continue
+        if name == _BIAS[0]:
+            theirs[_BIAS[1]] = tensor
+        elif target := _rename(name, *_QKV):
+            for part, third in zip(("query", "key", "value"), tensor.chunk(3), strict=True):
+                theirs[target.format(part)] = third
+        else:
+            theirs[next(target for ours, hf in _NAMES if (target := _rename(name, ours, hf)))] = tensor
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in theirs.items()}
+
+
+def from_hugging_face(model: PretrainingModel | ClassificationModel, theirs: Mapping[str, Tensor]) -> list[str]:
+    """Copy weights under Hugging Face's names into `model`.
+
+    Returns:
+        Our names that `theirs` does not hold (a classifier that has yet to be trained, say); they keep their value.
+    """
+    ours: dict[str, Tensor] = {}
+    missing = []
+    for name in model.state_dict():
+        if name == _TIED:
+            continue
+        if name == _BIAS[0]:
+            sources = [_BIAS[1]]
+        elif target := _rename(name, *_QKV):
+            sources = [target.format(part) for part in ("query", "key", "value")]
+        else:
+            sources = [next(target for mine, hf in _NAMES if (target := _rename(name, mine, hf)))]
+        if all(source in theirs for source in sources):
+            ours[name] = torch.cat([theirs[source] for source in sources])
+        else:
+            missing.append(name)
+    with torch.no_grad():
+        state = model.state_dict()
+        for name, tensor in ours.items():
+            state[name].copy_(tensor)
+    return missing
+
+
+def _rename(name: str, ours: str, theirs: str) -> str | None:
+    """Return `name` with the module prefix `ours` replaced by `theirs`, None where it is another module."""
+    match = re.fullmatch(re.escape(ours).replace(r"\#", r"(\d+)") + r"\.(weight|bias)", name)
+    if match is None:
+        return None
+    *layer, kind = match.groups()
+    return f"{theirs.replace('#', layer[0]) if layer else theirs}.{kind}"
+
+
+def config(params: ModelParams, vocab_size: int, architecture: str) -> dict[str, Any]:
+    """Return the config.json of Hugging Face's `architecture` that computes what our model computes."""
+    return {
+        "architectures": [architecture],
+        "model_type": "bert",
+        "vocab_size": vocab_size,
+        "num_hidden_layers": params.layers,
+        "hidden_size": params.hidden,
+        "num_attention_heads": params.heads,
+        "intermediate_size": params.intermediate,
+        "hidden_act": _HIDDEN_ACT[params.activation],
+        "hidden_dropout_prob": params.dropout,
+        "attention_probs_dropout_prob": params.dropout,
+        "max_position_embeddings": params.max_positions,
+        "type_vocab_size": 2,
+        "layer_norm_eps": params.layer_norm_eps,
+        "initializer_range": params.initializer_range,
+        "pad_token_id": 0,
+        "tie_word_embeddings": True,
+    }
+
+
+def model_params(config: Mapping[str, Any]) -> ModelParams:
+    """Return the architecture that a config.json of Hugging Face's BERT describes.
+
+    Raises:
+        ValueError: the activation is none of ours.
+    """
+    activation = {theirs: ours for ours, theirs in _HIDDEN_ACT.items()}.get(config["hidden_act"])
+    if activation is None:
+        raise ValueError(f"hidden_act {config['hidden_act']} is none of {', '.join(_HIDDEN_ACT.values())}")
+    return ModelParams.model_validate(
+        {
+            "layers": config["num_hidden_layers"],
+            "hidden": config["hidden_size"],
+            "heads": config["num_attention_heads"],
+            "intermediate": config["intermediate_size"],
+            "activation": activation,
+            "dropout": config["hidden_dropout_prob"],
+            "max_positions": config["max_position_embeddings"],
+            "layer_norm_eps": config["layer_norm_eps"],
+            "initializer_range": config["initializer_range"],
+            "position_init": "normal",
+            "position_base": 1.0,
+            "position_scale": 1.0,
+        }
+    )

@@ -1,0 +1,1 @@
+"""The training engine: optimizers, schedules, the loop, resumable states, devices, export."""

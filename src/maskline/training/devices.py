@@ -1,0 +1,58 @@
+"""Where the work is done: device, threads, precision, noise."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Literal
+
+import torch
+
+from maskline.errors import UserError
+from maskline.params import ComputeParams
+
+Precision = Literal["fp32", "bf16"]
+
+
+def choose_device(compute: ComputeParams, local_rank: int = 0) -> torch.device:
+    """Return the device that `compute.device` names; `auto` takes CUDA, then MPS, then the CPU.
+
+    Sets the number of torch threads as well, which the bits of a result depend on.
+
+    Raises:
+        UserError: the device is not there.
+    """
+    if compute.threads:
+        torch.set_num_threads(compute.threads)
+    name = compute.device
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    if name == "cuda" and torch.cuda.is_available():
+        name = f"cuda:{local_rank}"
+    device = torch.device(name)
+    there = {
+        "cpu": True,
+        "mps": torch.backends.mps.is_available(),
+        "cuda": torch.cuda.is_available() and (device.index or 0) < torch.cuda.device_count(),
+    }
+    if not there[device.type]:
+        raise UserError(f"compute.device is {compute.device}, which this machine does not have: use auto or cpu")
+    return device
+
+
+def describe(device: torch.device) -> str:
+    """Return the device in words."""
+    if device.type == "cuda":
+        return f"{device} ({torch.cuda.get_device_name(device)})"
+    return f"{device} ({torch.get_num_threads()} threads)" if device.type == "cpu" else str(device)
+
+
+def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[None]:
+    """Return the context in which a forward pass computes at `precision`; weights stay in float32."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+
+
+@contextmanager
+def keyed_noise(device: torch.device, seed: int) -> Iterator[None]:
+    """Enter a context whose dropout depends on `seed` alone and that leaves the global generators as they were."""
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield

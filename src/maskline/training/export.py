@@ -1,0 +1,115 @@
+"""Model directories that Hugging Face loads: config, weights, tokenizer, model card."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from maskline.errors import UserError
+from maskline.model.convert import config, from_hugging_face, model_params, to_hugging_face
+from maskline.model.heads import ClassificationModel, PretrainingModel
+from maskline.params import ModelParams
+from maskline.storage import (
+    fresh_directory,
+    read_json,
+    read_manifest,
+    write_bytes,
+    write_json,
+    write_manifest,
+    write_text,
+)
+
+WEIGHTS = "model.safetensors"
+CONFIG = "config.json"
+_TOKENIZER_FILES = ("tokenizer.json", "vocab.txt")
+_TOKENIZER_CONFIG = "tokenizer_config.json"
+
+
+def export(
+    directory: Path,
+    model: PretrainingModel | ClassificationModel,
+    architecture: str,
+    tokenizer: Path,
+    card: str,
+    provenance: Mapping[str, Any],
+    labels: list[str] | None = None,
+) -> None:
+    """Write `model` to `directory` as Hugging Face's `architecture`, with the files of `tokenizer` and a model card.
+
+    `BertForMaskedLM` means that there was no next-sentence prediction: its head and the pooler, which nothing trained, stay out.
+    """
+    fresh_directory(directory)
+    params = model.encoder.params
+    weights = to_hugging_face(model)
+    if architecture == "BertForMaskedLM":
+        weights = {name: w for name, w in weights.items() if not name.startswith(("bert.pooler", "cls.seq_"))}
+    content = config(params, model.encoder.vocab_size, architecture)
+    if labels:
+        content["id2label"] = {str(number): label for number, label in enumerate(labels)}
+        content["label2id"] = {label: number for number, label in enumerate(labels)}
+        content["problem_type"] = "single_label_classification"
+    write_json(directory / CONFIG, content)
+    write_bytes(directory / WEIGHTS, save(weights, {"format": "pt"}))
+    for name in _TOKENIZER_FILES:
+        write_bytes(directory / name, (tokenizer / name).read_bytes())
+    settings = read_json(tokenizer / _TOKENIZER_CONFIG)
+    write_json(directory / _TOKENIZER_CONFIG, settings | {"model_max_length": params.max_positions})
+    write_text(directory / "README.md", card)
+    write_manifest(directory, provenance)
+
+
+def load_pretraining_model(directory: Path, stage: str = "pretrain") -> PretrainingModel:
+    """Return the pretrained model in `directory`, which `stage` wrote.
+
+    Raises:
+        UserError: the directory is incomplete or damaged.
+    """
+    params, vocab_size, weights = _read(directory, stage)
+    model = PretrainingModel(params, vocab_size)
+    from_hugging_face(model, weights)
+    return model
+
+
+def load_classifier(directory: Path, stage: str = "finetune") -> tuple[ClassificationModel, list[str]]:
+    """Return the fine-tuned model in `directory`, which `stage` wrote, and its label names.
+
+    Raises:
+        UserError: the directory is incomplete or damaged.
+    """
+    params, vocab_size, weights = _read(directory, stage)
+    names = read_json(directory / CONFIG)["id2label"]
+    labels = [names[str(number)] for number in range(len(names))]
+    model = ClassificationModel(params, vocab_size, len(labels), dropout=0.0)
+    from_hugging_face(model, weights)
+    return model, labels
+
+
+def _read(directory: Path, stage: str) -> tuple[ModelParams, int, dict[str, Tensor]]:
+    read_manifest(directory, stage)
+    content = read_json(directory / CONFIG)
+    try:
+        return model_params(content), content["vocab_size"], load_file(directory / WEIGHTS)
+    except (KeyError, ValueError, SafetensorError) as error:
+        raise UserError(f"{directory} holds no BERT of this pipeline ({error}): run `dvc repro {stage}`") from None
+
+
+def model_card(title: str, language: str, tables: Mapping[str, Mapping[str, Any]], note: str) -> str:
+    """Return the README.md of a model directory: front matter for the hub, a note, and a table per section."""
+    lines = [
+        "---",
+        f"language: {language}",
+        "library_name: transformers",
+        "tags: [bert, maskline]",
+        "---",
+        "",
+        f"# {title}",
+        "",
+        note,
+    ]
+    for name, values in tables.items():
+        lines += ["", f"## {name}", "", "| | |", "|---|---|"]
+        lines += [f"| {key} | {value} |" for key, value in values.items()]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,260 @@
+"""The training loop, shared by pretraining and fine-tuning.
+
+A *step* is one optimizer update, a *microbatch* one forward and backward pass. Losses are sums divided by the count of their own
+targets in the whole step, over all microbatches and processes, so that cutting a batch differently changes nothing.
+"""
+
+import math
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from types import FrameType
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from maskline.errors import UserError
+from maskline.examples.draws import key
+from maskline.params import OptimizerParams
+from maskline.training import distributed
+from maskline.training.devices import autocast, keyed_noise
+from maskline.training.optimizers import build_optimizers
+from maskline.training.progress import Reporter
+from maskline.training.schedules import multiplier
+from maskline.training.states import Run
+
+Metrics = dict[str, float | None]
+
+
+class Objective(Protocol):
+    """What is trained: a model, its examples, its losses and its score."""
+
+    @property
+    def model(self) -> nn.Module:
+        """Return what is trained."""
+
+    @property
+    def device(self) -> torch.device:
+        """Return where it lies."""
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Return how many updates see every example once."""
+
+    @property
+    def loss_names(self) -> tuple[str, ...]:
+        """Return the names of the losses, which are added up."""
+
+    def microbatches(self, step: int) -> list[Any]:
+        """Return this process's share of the examples of update `step`, counted from 0."""
+
+    def examples(self, step: int) -> list[int]:
+        """Return the numbers of the examples of update `step`, to name them in an error."""
+
+    def targets(self, microbatch: Any) -> dict[str, float]:
+        """Return for each loss name how many targets it sums over, and under `tokens` the real tokens."""
+
+    def losses(self, microbatch: Any) -> dict[str, Tensor]:
+        """Return for each loss name the sum over a microbatch."""
+
+    def evaluate(self) -> Metrics:
+        """Score the validation set; `loss` decides which weights are best."""
+
+
+@dataclass
+class Cadence:
+    """How often things happen, in updates."""
+
+    evaluate: int
+    checkpoint: int
+    log: int
+
+
+@dataclass
+class Progress:
+    """Where a run stands: everything that a resumed one needs, beside weights and optimizers."""
+
+    step: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    best_step: int = 0
+    best_loss: float = math.inf
+    train: list[dict[str, Any]] = field(default_factory=list)
+    validation: list[dict[str, Any]] = field(default_factory=list)
+    window: dict[str, float] = field(default_factory=dict)
+    """Sums since the last row of the training curve."""
+
+    def count(self, targets: Mapping[str, float], sums: Mapping[str, float], norm: float) -> None:
+        """Add a step to the row at hand."""
+        self.tokens += int(targets["tokens"])
+        values = (
+            {f"{name}/targets": value for name, value in targets.items()} | dict(sums) | {"norm": norm, "steps": 1.0}
+        )
+        for name, value in values.items():
+            self.window[name] = self.window.get(name, 0.0) + value
+
+    def close_row(self, lr: float, objective: Objective) -> None:
+        """Append the means since the last row to the training curve."""
+        window = self.window
+        means = {
+            name: window[name] / window[f"{name}/targets"] if window[f"{name}/targets"] else None
+            for name in objective.loss_names
+        }
+        self.train.append(
+            {
+                "step": self.step,
+                "epoch": _epoch(self.step, objective),
+                "tokens": self.tokens,
+                "lr": lr,
+                **means,
+                "loss": sum(mean for mean in means.values() if mean is not None),
+                "grad_norm": window["norm"] / window["steps"],
+            }
+        )
+        self.window = {}
+
+    def is_best(self, loss: float | None) -> bool:
+        """Return whether `loss` beats all before it, and remember it if so; NaN and None never do."""
+        if loss is None or not loss < self.best_loss:
+            return False
+        self.best_loss, self.best_step = loss, self.step
+        return True
+
+
+@dataclass
+class Result:
+    """What a finished run leaves: its curves and two sets of weights."""
+
+    progress: Progress
+    best_weights: dict[str, Tensor]
+
+
+def train(
+    objective: Objective, params: OptimizerParams, steps: int, cadence: Cadence, seed: int, run: Run, reporter: Reporter
+) -> Result:
+    """Train `objective.model` for `steps` updates, going on from where `run` was interrupted.
+
+    Raises:
+        UserError: a loss or gradient is not finite (nothing is updated or saved), or the run was interrupted (the state is saved).
+    """
+    model = objective.model
+    optimizers = build_optimizers(model, params)
+    progress, best_weights = Progress(), _copy(model)
+    if state := run.load(objective.device):
+        progress, best_weights = Progress(**state["progress"]), state["best_weights"]
+        model.load_state_dict(state["weights"])
+        for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+
+    def save() -> None:
+        if distributed.rank() == 0:
+            state = {"progress": asdict(progress), "weights": model.state_dict(), "best_weights": best_weights}
+            run.save(progress.step, state | {"optimizers": [optimizer.state_dict() for optimizer in optimizers]})
+
+    started = time.monotonic() - progress.seconds
+    model.train()
+    with _interruptible() as interrupted:
+        while progress.step < steps:
+            targets, sums = _accumulate(objective, progress.step, params, seed)
+            distributed.sum_gradients(model)
+            norm = nn.utils.clip_grad_norm_(model.parameters(), params.clip_norm).item()
+            if not math.isfinite(norm + sum(sums.values())):
+                raise UserError(_not_finite(objective, progress.step, sums, norm))
+            scale = multiplier(progress.step, steps, params.warmup_steps, params.schedule)
+            for optimizer in optimizers:
+                for group in optimizer.param_groups:
+                    group["lr"] = group["peak_lr"] * scale
+                optimizer.step()
+                optimizer.zero_grad()
+
+            progress.step += 1
+            progress.seconds = time.monotonic() - started
+            progress.count(targets, sums, norm)
+            reporter.update(
+                progress.step, int(targets["tokens"]), {**_means(sums, targets), "lr": params.peak_lr * scale}
+            )
+            last = progress.step == steps
+            stop = distributed.sum_over_ranks([interrupted()], objective.device) != [0]
+            if progress.step % cadence.log == 0 or last:
+                progress.close_row(params.peak_lr * scale, objective)
+            if progress.step % cadence.evaluate == 0 or last:
+                metrics = objective.evaluate()
+                progress.validation.append(
+                    {"step": progress.step, "epoch": _epoch(progress.step, objective), **metrics}
+                )
+                if progress.is_best(metrics["loss"]):
+                    best_weights = _copy(model)
+                reporter.evaluated(progress.step, metrics)
+            if progress.step % cadence.checkpoint == 0 or last or stop:
+                save()
+            if stop and not last:
+                raise UserError(
+                    f"interrupted after step {progress.step} of {steps}; run the same command again to go on"
+                )
+    return Result(progress, best_weights)
+
+
+def _accumulate(
+    objective: Objective, step: int, params: OptimizerParams, seed: int
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Add up the gradients of a step; return the targets and the summed losses over all processes."""
+    microbatches = objective.microbatches(step)
+    names = (*objective.loss_names, "tokens")
+    counts = [objective.targets(microbatch) for microbatch in microbatches]
+    targets = _total(names, counts, objective.device)
+    sums = []
+    for number, microbatch in enumerate(microbatches):
+        place = distributed.rank() + number * distributed.ranks()
+        noise = int(key(seed, "dropout", step, place)[0] >> 1)
+        with keyed_noise(objective.device, noise), autocast(objective.device, params.precision):
+            losses = objective.losses(microbatch)
+        total = torch.stack([loss / max(targets[name], 1.0) for name, loss in losses.items()]).sum()
+        total.backward()  # type: ignore[no-untyped-call]
+        sums.append({name: loss.item() for name, loss in losses.items()})
+    return targets, _total(objective.loss_names, sums, objective.device)
+
+
+def _total(names: tuple[str, ...], parts: list[dict[str, float]], device: torch.device) -> dict[str, float]:
+    totals = [sum(part[name] for part in parts) for name in names]
+    return dict(zip(names, distributed.sum_over_ranks(totals, device), strict=True))
+
+
+def _means(sums: Mapping[str, float], targets: Mapping[str, float]) -> dict[str, float]:
+    return {name: value / targets[name] for name, value in sums.items() if targets[name]}
+
+
+def _epoch(step: int, objective: Objective) -> float:
+    return round(step / objective.steps_per_epoch, 4)
+
+
+def _copy(model: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+
+def _not_finite(objective: Objective, step: int, sums: Mapping[str, float], norm: float) -> str:
+    numbers = ", ".join(f"{name} {value:g}" for name, value in sums.items())
+    examples = objective.examples(step)
+    named = ", ".join(map(str, examples[:8])) + (" ..." if len(examples) > 8 else "")
+    return (
+        f"step {step + 1} is not finite ({numbers}, gradient norm {norm:g}; examples {named}): nothing was updated or saved; "
+        "lower the learning rate, or raise warmup_steps"
+    )
+
+
+@contextmanager
+def _interruptible() -> Iterator[Callable[[], bool]]:
+    """Turn SIGINT and SIGTERM into a flag: the step at hand is finished and the state saved before the run ends."""
+    received: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        received.append(number)
+
+    former = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(received)
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)

@@ -1,0 +1,102 @@
+"""Optimizers: AdamW, and Muon for the matrices of the layers."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from maskline.model.bert import SelfAttention
+from maskline.params import OptimizerParams
+
+_NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
+_NEWTON_SCHULZ_STEPS = 5
+_EPS = 1e-7
+
+
+class Muon(torch.optim.Optimizer):
+    """Momentum whose update is made orthogonal (Jordan et al. 2024, "Muon"), with decoupled weight decay.
+
+    Matrices of one shape are updated together, in one batch of products. A parameter that stacks several matrices (query, key and
+    value) is taken apart: `parts` in its group says how many it holds.
+    """
+
+    def __init__(self, groups: Iterable[dict[str, Any]], lr: float, momentum: float, weight_decay: float) -> None:
+        super().__init__(groups, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay, "parts": 1})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """Update every parameter that has a gradient."""
+        assert closure is None
+        for group in self.param_groups:
+            by_shape: dict[torch.Size, list[Tensor]] = {}
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    by_shape.setdefault(parameter.shape, []).append(parameter)
+            for (rows, columns), parameters in by_shape.items():
+                updates = []
+                for parameter in parameters:
+                    assert parameter.grad is not None
+                    state = self.state[parameter]
+                    if "momentum" not in state:
+                        state["momentum"] = torch.zeros_like(parameter)
+                    momentum: Tensor = state["momentum"].lerp_(parameter.grad, 1 - group["momentum"])
+                    updates.append(torch.lerp(parameter.grad, momentum, group["momentum"]))  # Nesterov
+                rows //= group["parts"]
+                stacked = orthogonalize(torch.stack(updates).view(-1, rows, columns))
+                scale = group["lr"] * max(1, rows / columns) ** 0.5
+                for parameter, update in zip(parameters, stacked.view(len(parameters), -1, columns), strict=True):
+                    parameter.mul_(1 - group["lr"] * group["weight_decay"]).sub_(update, alpha=scale)
+
+
+def orthogonalize(matrices: Tensor) -> Tensor:
+    """Replace the singular values of each matrix, (N, R, C), by numbers near 1 (Newton-Schulz, quintic)."""
+    a, b, c = _NEWTON_SCHULZ
+    tall = matrices.shape[1] > matrices.shape[2]
+    x = matrices.mT if tall else matrices
+    x = x / (x.norm(dim=(1, 2), keepdim=True) + _EPS)
+    for _ in range(_NEWTON_SCHULZ_STEPS):
+        gram = x @ x.mT
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    orthogonal: Tensor = x.mT if tall else x
+    return orthogonal
+
+
+def parameter_groups(model: nn.Module, params: OptimizerParams) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the groups for Muon and for AdamW; every trainable parameter is in exactly one.
+
+    Muon, where it is asked for, takes the matrices of the encoder's layers. AdamW takes the rest, and decays matrices and embeddings
+    but no bias and no LayerNorm: the rule is the number of dimensions, not the name.
+    """
+    stacked = {id(part.qkv.weight) for part in model.modules() if isinstance(part, SelfAttention)}
+    muon: dict[int, list[Tensor]] = {1: [], 3: []}
+    adamw: dict[bool, list[Tensor]] = {True: [], False: []}
+    for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        if params.optimizer == "muon" and parameter.ndim == 2 and ".layers." in f".{name}":
+            muon[3 if id(parameter) in stacked else 1].append(parameter)
+        else:
+            adamw[parameter.ndim >= 2].append(parameter)
+    return (
+        [{"params": members, "parts": parts} for parts, members in muon.items() if members],
+        [
+            {"params": members, "weight_decay": params.weight_decay * decay}
+            for decay, members in adamw.items()
+            if members
+        ],
+    )
+
+
+def build_optimizers(model: nn.Module, params: OptimizerParams) -> list[torch.optim.Optimizer]:
+    """Return the optimizers of `model`: AdamW with bias correction (Loshchilov & Hutter 2019), after Muon if asked for."""
+    muon, adamw = parameter_groups(model, params)
+    optimizers: list[torch.optim.Optimizer] = []
+    if muon:
+        optimizers.append(Muon(muon, params.matrix_lr, momentum=0.95, weight_decay=params.weight_decay))
+    betas = (params.beta1, params.beta2)
+    optimizers.append(torch.optim.AdamW(adamw, params.peak_lr, betas, params.eps, fused=True))
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["peak_lr"] = group["lr"]
+    return optimizers

@@ -1,0 +1,219 @@
+"""Pretraining: masked language model and next-sentence prediction from random weights (Devlin et al. 2019, sec. 3.1)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from maskline.errors import UserError
+from maskline.evaluation.inputs import to_inputs
+from maskline.evaluation.intrinsic import pretraining_metrics, pretraining_sums
+from maskline.examples.batches import Batch, PretrainingBatches
+from maskline.examples.draws import key
+from maskline.examples.masking import Masker
+from maskline.examples.pairs import IGNORE, PairSource
+from maskline.examples.premasked import PremaskedSet, read_premasked
+from maskline.examples.shards import TokenShards
+from maskline.model.heads import PretrainingModel, pretraining_losses
+from maskline.params import Params
+from maskline.storage import MANIFEST, sha256, source_fingerprint, write_csv, write_json
+from maskline.tokenization.load import LoadedTokenizer, load_tokenizer
+from maskline.training import distributed
+from maskline.training.devices import describe
+from maskline.training.export import export, model_card
+from maskline.training.loop import Cadence, Metrics, Progress, train
+from maskline.training.progress import Reporter
+from maskline.training.states import Run
+
+TRAIN_COLUMNS = ("step", "epoch", "tokens", "lr", "mlm_loss", "nsp_loss", "loss", "grad_norm")
+VALIDATION_COLUMNS = ("step", "epoch", "mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy", "loss")
+
+
+class PretrainingObjective:
+    """MLM + NSP over sentence pairs, scored on the fixed validation set."""
+
+    def __init__(
+        self,
+        model: PretrainingModel,
+        batches: PretrainingBatches,
+        validation: PremaskedSet,
+        micro_batch: int,
+        device: torch.device,
+    ) -> None:
+        self.model = model
+        self.batches = batches
+        self.validation = validation
+        self.micro_batch = micro_batch
+        self.device = device
+        self.nsp = batches.source.nsp
+        self.loss_names: tuple[str, ...] = ("mlm_loss", "nsp_loss") if self.nsp else ("mlm_loss",)
+        self.steps_per_epoch = batches.steps_per_epoch
+
+    def microbatches(self, step: int) -> list[Batch]:
+        """Return this process's share of update `step`."""
+        return self.batches.microbatches(step, self.micro_batch, distributed.rank(), distributed.ranks())
+
+    def examples(self, step: int) -> list[int]:
+        """Return the numbers of the examples of update `step`."""
+        numbers: list[int] = self.batches.indices(step)[1].tolist()
+        return numbers
+
+    def targets(self, batch: Batch) -> dict[str, float]:
+        """Return the masked tokens, the labelled pairs and the real tokens of a batch."""
+        pairs = int((batch.next_sentence_label != IGNORE).sum())
+        return {"mlm_loss": len(batch.masked_labels), "nsp_loss": pairs, "tokens": batch.tokens}
+
+    def losses(self, batch: Batch) -> dict[str, Tensor]:
+        """Return the summed cross-entropies."""
+        inputs = to_inputs(batch, self.device)
+        mlm_logits, nsp_logits = self.model(inputs)
+        mlm, nsp = pretraining_losses(mlm_logits, nsp_logits, inputs)
+        return {"mlm_loss": mlm, "nsp_loss": nsp} if self.nsp else {"mlm_loss": mlm}
+
+    def evaluate(self) -> Metrics:
+        """Score the fixed validation set; every process takes a part of it."""
+        sums = pretraining_sums(
+            self.model, self.validation, self.batches.special, self.device, distributed.rank(), distributed.ranks()
+        )
+        totals = distributed.sum_over_ranks(sums.values(), self.device)
+        return pretraining_metrics(dict(zip(sums, totals, strict=True)), nsp=self.nsp)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """What the stage reads and writes."""
+
+    tokens: Path
+    validation: Path
+    tokenizer: Path
+    best: Path
+    last: Path
+    reports: Path
+
+
+def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
+    """Pretrain a model, or go on with an interrupted run, and write models, curves and metrics.
+
+    Raises:
+        UserError: the data does not fit the parameters, training diverged, or it was interrupted.
+    """
+    tokenizer = load_tokenizer(paths.tokenizer)
+    shards = TokenShards(paths.tokens)
+    validation = read_premasked(paths.validation)
+    source = PairSource(shards, params.pretrain.max_seq_length, nsp=params.pretrain.nsp)
+    _check(params, tokenizer, shards, source)
+    masker = Masker(params.masking, tokenizer.special, tokenizer.vocab_size)
+    batches = PretrainingBatches(
+        source, masker, tokenizer.special, seed=params.seed, global_batch=params.pretrain.global_batch
+    )
+    model = new_model(params, tokenizer.vocab_size, shards).to(device)
+    objective = PretrainingObjective(model, batches, validation, params.pretrain.micro_batch, device)
+    steps = params.pretrain.steps or (params.pretrain.epochs or 0) * batches.steps_per_epoch
+    cadence = Cadence(params.pretrain.evaluate_every, params.pretrain.checkpoint_every, params.pretrain.log_every)
+
+    leads = distributed.rank() == 0
+    identity = _identity(params, paths)
+    with (
+        process_reporter("pretrain", steps, params) as reporter,
+        Run(identity, reporter.say, exclusive=leads) as run,
+    ):
+        reporter.say(
+            f"pretrain: {sum(p.numel() for p in model.parameters()):,} parameters on {describe(device)}, "
+            f"{len(source):,} examples, {steps} steps of {params.pretrain.global_batch} examples"
+        )
+        if source.counts["windows_without_pair"]:
+            reporter.say(f"pretrain: {source.counts['windows_without_pair']:,} examples have one sentence and no pair")
+        result = train(objective, params.pretrain, steps, cadence, params.seed, run, reporter)
+        if leads:
+            metrics = write_reports(paths.reports, result.progress, model, source)
+            _export(model, paths.last, params, paths, metrics["last"], identity)
+            model.load_state_dict(result.best_weights)
+            _export(model, paths.best, params, paths, metrics["best"], identity)
+            run.discard()
+
+
+def process_reporter(title: str, steps: int, params: Params) -> Reporter:
+    """Return what shows the progress of this process: nothing unless it leads."""
+    return Reporter(title, steps, params.compute.progress if distributed.rank() == 0 else "silent")
+
+
+def new_model(params: Params, vocab_size: int, shards: TokenShards) -> PretrainingModel:
+    """Return a model with the initial weights of `params.seed`; the same on every device."""
+    model = PretrainingModel(params.model, vocab_size)
+    model.reset(torch.Generator().manual_seed(int(key(params.seed, "weights")[0] >> 1)))
+    if params.pretrain.unigram_bias:
+        counts = shards.token_counts() + 1.0  # a token never seen still has a logarithm
+        with torch.no_grad():
+            model.mlm.decoder.bias.copy_(torch.from_numpy(np.log(counts / counts.sum())))
+    return model
+
+
+def _check(params: Params, tokenizer: LoadedTokenizer, shards: TokenShards, source: PairSource) -> None:
+    if shards.vocab_size != tokenizer.vocab_size:
+        raise UserError(
+            f"{shards.directory} was made with {shards.vocab_size} tokens, the tokenizer has {tokenizer.vocab_size}: "
+            "run `dvc repro tokenize`"
+        )
+    if len(source) < params.pretrain.global_batch:
+        raise UserError(
+            f"the train split gives {len(source)} examples, fewer than pretrain.global_batch "
+            f"{params.pretrain.global_batch}: lower it, or add articles"
+        )
+    if params.pretrain.nsp and source.counts["windows_without_pair"] == len(source):
+        raise UserError(
+            "the train split gives no sentence pairs (one document, or one sentence in each): set pretrain.nsp to false, "
+            "or add articles"
+        )
+
+
+def _identity(params: Params, paths: Paths) -> dict[str, Any]:
+    """Return everything that shapes the result."""
+    manifests = {name: sha256(path / MANIFEST) for name, path in _inputs(paths).items()}
+    sections = params.model_dump(include={"seed", "masking", "model", "pretrain"})
+    return {"stage": "pretrain", "params": sections, "inputs": manifests, "source": source_fingerprint()}
+
+
+def _inputs(paths: Paths) -> dict[str, Path]:
+    return {"tokens": paths.tokens, "validation": paths.validation, "tokenizer": paths.tokenizer}
+
+
+def write_reports(directory: Path, progress: Progress, model: PretrainingModel, source: PairSource) -> dict[str, Any]:
+    """Write curves, metrics and timing of a finished run; return the metrics."""
+    write_csv(directory / "train.csv", progress.train, TRAIN_COLUMNS)
+    write_csv(directory / "validation.csv", progress.validation, VALIDATION_COLUMNS)
+    metrics = {
+        "best": next(row for row in progress.validation if row["step"] == progress.best_step),
+        "last": progress.validation[-1],
+        "steps": progress.step,
+        "tokens": progress.tokens,
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "examples": source.counts,
+        "diverged": False,
+    }
+    write_json(directory / "metrics.json", metrics)
+    timing = {"seconds": round(progress.seconds, 1), "tokens_per_second": round(progress.tokens / progress.seconds)}
+    write_json(directory / "timing.json", timing)
+    return metrics
+
+
+def _export(
+    model: PretrainingModel, directory: Path, params: Params, paths: Paths, metrics: Metrics, identity: dict[str, Any]
+) -> None:
+    nsp = params.pretrain.nsp
+    note = "A BERT encoder pretrained from scratch by maskline on masked language modelling" + (
+        " and next-sentence prediction. Load it with `BertForPreTraining` or `AutoModel`."
+        if nsp
+        else " alone, so that its pooler is untrained and left out. Load it with `BertForMaskedLM` or `AutoModel`."
+    )
+    tables: dict[str, dict[str, Any]] = {
+        "Validation": metrics,
+        "Model": params.model.model_dump(),
+        "Training": {"seed": params.seed, **params.masking.model_dump(), **params.pretrain.model_dump()},
+        "SHA-256 of the inputs' manifests and of the source": identity["inputs"] | {"source": identity["source"]},
+    }
+    architecture = "BertForPreTraining" if nsp else "BertForMaskedLM"
+    card = model_card(f"maskline BERT ({params.corpus.language})", params.corpus.language, tables, note)
+    export(directory, model, architecture, paths.tokenizer, card, identity)

@@ -1,0 +1,102 @@
+"""Resumable states: where a run stands, outside everything that DVC manages.
+
+DVC removes a stage's outs before it runs it and may bring back those of another configuration. So the state of a run lives in
+`.runs/<fingerprint>/`, where the fingerprint is the hash of everything that shapes the result: another fingerprint
+is another run. A state is a pair of files, `state-00000500.pt` and, written after it, `state-00000500.json` with its hash;
+one that was cut short or changed is noticed, and the one before it is taken.
+"""
+
+import fcntl
+import io
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import torch
+
+from maskline.errors import UserError
+from maskline.storage import fingerprint, read_json, sha256, write_bytes, write_json
+
+RUNS = Path(".runs")
+KEPT = 2
+
+
+class Run:
+    """The directory of one run, locked against a second process; use as a context manager."""
+
+    def __init__(
+        self, identity: dict[str, Any], say: Callable[[str], None], *, exclusive: bool = True, root: Path = RUNS
+    ) -> None:
+        """Name the run by `identity`, a JSON value; `say` prints a line for the user.
+
+        Of several processes at one run only the first is `exclusive`: it holds the lock, the others read along.
+        """
+        self.identity = identity
+        self.exclusive = exclusive
+        self.directory = root / fingerprint(identity)[:16]
+        self.say = say
+
+    def __enter__(self) -> Self:
+        if not self.exclusive:
+            return self
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._lock = (self.directory / "lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise UserError(
+                f"another process is at this very run ({self.directory}): wait for it, or stop it first"
+            ) from None
+        write_json(self.directory / "identity.json", self.identity)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.exclusive:
+            self._lock.close()
+
+    def save(self, step: int, state: dict[str, Any]) -> None:
+        """Write the state after `step` updates; only then remove the one before the last."""
+        buffer = io.BytesIO()
+        torch.save(state, buffer)
+        path = self._path(step)
+        write_bytes(path, buffer.getvalue())
+        write_json(path.with_suffix(".json"), {"step": step, "sha256": sha256(path)})
+        for old in self._steps()[:-KEPT]:
+            self._path(old).with_suffix(".json").unlink(missing_ok=True)
+            self._path(old).unlink(missing_ok=True)
+
+    def load(self, device: torch.device) -> dict[str, Any] | None:
+        """Return the newest state that is whole, None if there is none; says which it takes and which it passes over."""
+        if self.exclusive:
+            for stray in self.directory.glob(".*.tmp"):
+                stray.unlink()
+        for step in reversed(self._steps()):
+            path = self._path(step)
+            if self._is_whole(path):
+                state: dict[str, Any] = torch.load(path, map_location=device, weights_only=True)
+                self.say(f"resuming after step {step} from {path}")
+                return state
+            self.say(f"{path} is damaged: trying the state before it")
+        return None
+
+    def discard(self) -> None:
+        """Forget the run: it is finished, and running it again means computing it again."""
+        shutil.rmtree(self.directory)
+
+    @staticmethod
+    def _is_whole(path: Path) -> bool:
+        try:
+            return path.is_file() and sha256(path) == read_json(path.with_suffix(".json"))["sha256"]
+        except (UserError, KeyError, TypeError):
+            return False
+
+    def _path(self, step: int) -> Path:
+        return self.directory / f"state-{step:08d}.pt"
+
+    def _steps(self) -> list[int]:
+        return sorted(int(path.stem.removeprefix("state-")) for path in self.directory.glob("state-*.json"))
