@@ -101,7 +101,7 @@ class TaskParams(Section):
     encoding: str
     text_column: str
     label_column: str
-    labels: Annotated[list[str], Field(min_length=2)]
+    labels: Annotated[list[str], Field(min_length=2, max_length=128)]
     validation_fraction: Annotated[float, Field(gt=0, lt=1)]
     test_fraction: Annotated[float, Field(gt=0, lt=1)]
     sample: SampleTask

@@ -28,8 +28,9 @@ SCHEMA = pa.schema([(name, pa.string()) for name in ("id", "title", "url", "text
 
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _SPACES = re.compile(r"[^\S\n]+")
-# Controls, soft hyphens, zero-width spaces, direction marks, byte order marks, interlinear and private-use characters,
-# and surrogates, which no UTF-8 file can hold. Joiners (U+200C, U+200D) stay: Persian, Indic scripts and emoji need them.
+# Controls, soft hyphens, zero-width spaces, direction marks, byte order marks, private-use characters, and surrogates,
+# which no UTF-8 file can hold. The joiners U+200C and U+200D stay: Persian, Indic scripts and emoji are spelled with
+# them. The list is written out because what `unicodedata` knows differs between versions of Python.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ud800-\udfff\ue000-\uf8ff\ufffe\uffff]"
@@ -60,6 +61,11 @@ def clean(text: str) -> str:
     text = _INVISIBLE.sub("", _LINE_BREAK.sub("\n", text))
     lines = (line.strip() for line in _SPACES.sub(" ", unicodedata.normalize("NFC", text)).split("\n"))
     return "\n".join(line for line in lines if line)
+
+
+def clean_line(text: str) -> str:
+    """Return `text` cleaned, on one line."""
+    return clean(text).replace("\n", " ")
 
 
 def write_corpus(directory: Path, source: Source, min_characters: int, validation_fraction: float) -> dict[str, Any]:
@@ -95,12 +101,12 @@ class _Selection:
         self.read = 0
         self.dropped = dict.fromkeys(("empty", "short", "duplicate_text", "duplicate_id"), 0)
         self.splits = {split: Counter[str](articles=0, characters=0, words=0) for split in ("train", "validation")}
-        self._seen: set[bytes] = set()
+        self._seen: set[int] = set()
 
     def keep(self, articles: Iterable[Article]) -> Iterator[Article]:
         for raw in articles:
             self.read += 1
-            article = Article(*(" ".join(clean(field).split()) for field in raw[:3]), clean(raw.text))
+            article = Article(clean_line(raw.id), clean_line(raw.title), clean_line(raw.url), clean(raw.text))
             if reason := self._fault(article):
                 self.dropped[reason] += 1
                 continue
@@ -120,10 +126,12 @@ class _Selection:
         return None
 
     def _repeated(self, value: str, kind: bytes) -> bool:
-        digest = blake2b(value.encode(), digest_size=12, person=kind).digest()
-        known = len(self._seen)
+        # 60 bits are what the smallest Python integer of their size holds: about 70 bytes a value with the set, so
+        # that ten million articles fit; one of them is taken for another with a chance of one in ten thousand.
+        digest = int.from_bytes(blake2b(value.encode(), digest_size=8, person=kind).digest(), "big") >> 4
+        known = digest in self._seen
         self._seen.add(digest)
-        return len(self._seen) == known
+        return known
 
     def check(self) -> None:
         kept = sum(counts["articles"] for counts in self.splits.values())

@@ -1,4 +1,4 @@
-"""Articles of the user's own: JSON lines and Parquet with a column `text`, or text with blank lines between articles."""
+"""Articles of the user's own: JSON lines or Parquet with a column `text`, or text with blank lines between them."""
 
 from collections.abc import Callable, Iterator
 from hashlib import blake2b

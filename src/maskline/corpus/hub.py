@@ -79,20 +79,20 @@ def stream(dataset: Iterable[Record], name: str, section: str) -> Iterator[Recor
 
     try:
         yield from dataset
-    except (OSError, DatasetsError) as error:
+    except (OSError, ValueError, DatasetsError) as error:
         raise UserError(_failure(name, section, error)) from None
 
 
 def _licence(hub: HubCorpus | HubTask, section: str) -> str:
     """Return the licence on the dataset's card; the one request tells at once whether the hub answers."""
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]  # the one of the client that it uses
+    from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]  # that of the client the library uses
 
     try:
         card = HfApi().dataset_info(hub.dataset, revision=hub.revision, timeout=PROBE_SECONDS).card_data
     except (OSError, ValueError, HTTPError) as error:
         raise UserError(_failure(hub.dataset, section, error)) from None
-    stated = (card or {}).get("license")
+    stated = card.get("license") if card else None
     return f"as stated on the dataset's card: {stated}" if stated else "not stated on the dataset's card"
 
 

