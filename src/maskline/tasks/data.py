@@ -30,7 +30,7 @@ ROW_GROUP = 10_000
 
 _RETWEET = re.compile(r"\b[rm]t\s+(?=@)")
 _USER_OR_LINK = re.compile(r"@\w+|https?:\S*|www\.\S+")
-_EDGES = " \"'\u201c\u201d\u2018\u2019`:.…|-"
+_EDGES = " \"'“”‘’`:.…|-"  # noqa: RUF001  # the quotes that people type
 
 
 @dataclass(frozen=True)

