@@ -13,8 +13,8 @@ def main(
 ) -> None:
     """Draw the sentence pairs and masks of the validation set, once and for all.
 
-    Every experiment is scored on this file, whatever masking it trains with, so that losses can be compared. Half of the pairs
-    are true continuations; documents of one sentence give examples without a pair, which are counted.
+    Every experiment is scored on this file, whatever masking it trains with, so that losses can be compared. Half of
+    the pairs are true continuations; documents of one sentence give examples without a pair, which are counted.
     """
     from maskline.examples.premasked import premask
     from maskline.params import load
@@ -22,7 +22,7 @@ def main(
     counts = premask(load(params).premask, tokens, tokenizer, out)
     print(
         f"{counts['examples']:,} examples, {counts['masked']:,} masked tokens, "
-        f"{counts['is_next']:,} true and {counts['random']:,} random pairs, {counts['no_pair']:,} without a pair -> {out}"
+        f"{counts['is_next']:,} true and {counts['random']:,} random pairs, {counts['no_pair']:,} without -> {out}"
     )
 
 

@@ -4,7 +4,7 @@ An epoch is a random order of all examples. Within a pool of consecutive batches
 and cut anew, so that a batch holds examples of nearly one length; the batches of the pool then come in random order.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -61,6 +61,42 @@ def assemble(source: PairSource, segments: Segments, special: SpecialIds) -> tup
     return input_ids, token_type_ids
 
 
+class GroupedOrder:
+    """In which order examples come: update n is a function of n and the seed."""
+
+    def __init__(
+        self, count: int, batch: int, seed: int, sizes: Callable[[int, NDArray[np.int64]], NDArray[np.int64]]
+    ) -> None:
+        """Order `count` examples in batches of `batch`; `sizes(epoch, indices)` gives their lengths."""
+        self.count = count
+        self.batch = batch
+        self.seed = seed
+        self.sizes = sizes
+        self.steps_per_epoch = -(-count // batch)
+        self._pool = lru_cache(maxsize=2)(self._draw_pool)
+
+    def indices(self, step: int) -> tuple[int, NDArray[np.int64]]:
+        """Return the epoch of update `step`, counted from 0, and its examples in order of length."""
+        epoch, number = divmod(step, self.steps_per_epoch)
+        pool, place = divmod(number, POOL_BATCHES)
+        return epoch, self._pool(epoch, pool)[place]
+
+    def share(self, step: int, micro_batch: int, rank: int, ranks: int) -> tuple[int, list[NDArray[np.int64]]]:
+        """Return the epoch of update `step`, and the examples of each microbatch of process `rank` of `ranks`."""
+        epoch, indices = self.indices(step)
+        starts = range(rank * micro_batch, len(indices), ranks * micro_batch)
+        return epoch, [indices[at : at + micro_batch] for at in starts]
+
+    def _draw_pool(self, epoch: int, pool: int) -> list[NDArray[np.int64]]:
+        size = POOL_BATCHES * self.batch
+        positions = np.arange(pool * size, min((pool + 1) * size, self.count))
+        indices = permute(key(self.seed, "order", epoch), positions, self.count)
+        indices = indices[np.argsort(self.sizes(epoch, indices), kind="stable")]
+        batches = [indices[at : at + self.batch] for at in range(0, len(indices), self.batch)]
+        order = np.argsort(draw(key(self.seed, "batches", epoch, pool), np.arange(len(batches))))
+        return [batches[place] for place in order]
+
+
 class PretrainingBatches:
     """The batches of a pretraining run: step n is a function of n and the seed."""
 
@@ -71,35 +107,21 @@ class PretrainingBatches:
         self.masker = masker
         self.special = special
         self.seed = seed
-        self.global_batch = global_batch
-        self.steps_per_epoch = -(-len(source) // global_batch)
-        self._pool = lru_cache(maxsize=2)(self._draw_pool)
+        self.order = GroupedOrder(
+            len(source), global_batch, seed, lambda epoch, rows: self._segments(epoch, rows).sizes
+        )
 
-    def indices(self, step: int) -> tuple[int, NDArray[np.int64]]:
-        """Return the epoch of update `step`, counted from 0, and its examples in order of length."""
-        epoch, batch = divmod(step, self.steps_per_epoch)
-        pool, place = divmod(batch, POOL_BATCHES)
-        return epoch, self._pool(epoch, pool)[place]
-
-    def _draw_pool(self, epoch: int, pool: int) -> list[NDArray[np.int64]]:
-        size = POOL_BATCHES * self.global_batch
-        positions = np.arange(pool * size, min((pool + 1) * size, len(self.source)))
-        indices = permute(key(self.seed, "order", epoch), positions, len(self.source))
-        sizes = self.source.segments(indices, key(self.seed, "pairs", epoch)).sizes
-        indices = indices[np.argsort(sizes, kind="stable")]
-        batches = [indices[at : at + self.global_batch] for at in range(0, len(indices), self.global_batch)]
-        order = np.argsort(draw(key(self.seed, "batches", epoch, pool), np.arange(len(batches))))
-        return [batches[place] for place in order]
+    def _segments(self, epoch: int, indices: NDArray[np.int64]) -> Segments:
+        return self.source.segments(indices, key(self.seed, "pairs", epoch))
 
     def microbatches(self, step: int, micro_batch: int, rank: int = 0, ranks: int = 1) -> list[Batch]:
-        """Return the batches of update `step` that process `rank` of `ranks` works on."""
-        epoch, indices = self.indices(step)
-        starts = range(rank * micro_batch, len(indices), ranks * micro_batch)
-        return [self.batch(epoch, indices[at : at + micro_batch]) for at in starts]
+        """Return the batches of update `step`, counted from 0, that process `rank` of `ranks` works on."""
+        epoch, parts = self.order.share(step, micro_batch, rank, ranks)
+        return [self.batch(epoch, part) for part in parts]
 
     def batch(self, epoch: int, indices: NDArray[np.int64]) -> Batch:
         """Return the examples `indices` as they are in `epoch`."""
-        segments = self.source.segments(indices, key(self.seed, "pairs", epoch))
+        segments = self._segments(epoch, indices)
         input_ids, token_type_ids = assemble(self.source, segments, self.special)
         shown, positions = self.masker(input_ids, draw(key(self.seed, "masks", epoch), indices))
         return Batch(

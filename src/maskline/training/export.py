@@ -39,7 +39,8 @@ def export(
 ) -> None:
     """Write `model` to `directory` as Hugging Face's `architecture`, with the files of `tokenizer` and a model card.
 
-    `BertForMaskedLM` means that there was no next-sentence prediction: its head and the pooler, which nothing trained, stay out.
+    `BertForMaskedLM` means that there was no next-sentence prediction: its head and the pooler, which nothing trained,
+    stay out.
     """
     fresh_directory(directory)
     params = model.encoder.params
@@ -67,7 +68,7 @@ def load_pretraining_model(directory: Path, stage: str = "pretrain") -> Pretrain
     Raises:
         UserError: the directory is incomplete or damaged.
     """
-    params, vocab_size, weights = _read(directory, stage)
+    params, vocab_size, weights = read_model(directory, stage)
     model = PretrainingModel(params, vocab_size)
     from_hugging_face(model, weights)
     return model
@@ -79,7 +80,7 @@ def load_classifier(directory: Path, stage: str = "finetune") -> tuple[Classific
     Raises:
         UserError: the directory is incomplete or damaged.
     """
-    params, vocab_size, weights = _read(directory, stage)
+    params, vocab_size, weights = read_model(directory, stage)
     names = read_json(directory / CONFIG)["id2label"]
     labels = [names[str(number)] for number in range(len(names))]
     model = ClassificationModel(params, vocab_size, len(labels), dropout=0.0)
@@ -87,7 +88,12 @@ def load_classifier(directory: Path, stage: str = "finetune") -> tuple[Classific
     return model, labels
 
 
-def _read(directory: Path, stage: str) -> tuple[ModelParams, int, dict[str, Tensor]]:
+def read_model(directory: Path, stage: str) -> tuple[ModelParams, int, dict[str, Tensor]]:
+    """Return architecture, vocabulary size and weights, under Hugging Face's names, of a directory that `stage` wrote.
+
+    Raises:
+        UserError: the directory is incomplete or damaged.
+    """
     read_manifest(directory, stage)
     content = read_json(directory / CONFIG)
     try:

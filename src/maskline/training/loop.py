@@ -1,7 +1,8 @@
 """The training loop, shared by pretraining and fine-tuning.
 
-A *step* is one optimizer update, a *microbatch* one forward and backward pass. Losses are sums divided by the count of their own
-targets in the whole step, over all microbatches and processes, so that cutting a batch differently changes nothing.
+A *step* is one optimizer update, a *microbatch* one forward and backward pass. Losses are sums divided by the count of
+their own targets in the whole step, over all microbatches and processes, so that cutting a batch differently changes
+nothing.
 """
 
 import math
@@ -61,7 +62,10 @@ class Objective(Protocol):
         """Return for each loss name the sum over a microbatch."""
 
     def evaluate(self) -> Metrics:
-        """Score the validation set; `loss` decides which weights are best."""
+        """Score the validation set."""
+
+    def criterion(self, metrics: Metrics) -> float | None:
+        """Return what decides which weights are best: the lower the better."""
 
 
 @dataclass
@@ -81,7 +85,7 @@ class Progress:
     tokens: int = 0
     seconds: float = 0.0
     best_step: int = 0
-    best_loss: float = math.inf
+    best: float = math.inf
     train: list[dict[str, Any]] = field(default_factory=list)
     validation: list[dict[str, Any]] = field(default_factory=list)
     window: dict[str, float] = field(default_factory=dict)
@@ -116,12 +120,16 @@ class Progress:
         )
         self.window = {}
 
-    def is_best(self, loss: float | None) -> bool:
-        """Return whether `loss` beats all before it, and remember it if so; NaN and None never do."""
-        if loss is None or not loss < self.best_loss:
+    def is_best(self, criterion: float | None) -> bool:
+        """Return whether `criterion` beats all before it, and remember it if so; NaN and None never do."""
+        if criterion is None or not criterion < self.best:
             return False
-        self.best_loss, self.best_step = loss, self.step
+        self.best, self.best_step = criterion, self.step
         return True
+
+    def best_row(self) -> dict[str, Any]:
+        """Return the row of the validation curve that the best weights stand for."""
+        return next(row for row in self.validation if row["step"] == self.best_step)
 
 
 @dataclass
@@ -138,7 +146,8 @@ def train(
     """Train `objective.model` for `steps` updates, going on from where `run` was interrupted.
 
     Raises:
-        UserError: a loss or gradient is not finite (nothing is updated or saved), or the run was interrupted (the state is saved).
+        UserError: a loss or gradient is not finite (nothing is updated or saved), or the run was interrupted (the state
+            is saved).
     """
     model = objective.model
     optimizers = build_optimizers(model, params)
@@ -185,7 +194,7 @@ def train(
                 progress.validation.append(
                     {"step": progress.step, "epoch": _epoch(progress.step, objective), **metrics}
                 )
-                if progress.is_best(metrics["loss"]):
+                if progress.is_best(objective.criterion(metrics)):
                     best_weights = _copy(model)
                 reporter.evaluated(progress.step, metrics)
             if progress.step % cadence.checkpoint == 0 or last or stop:
@@ -239,8 +248,8 @@ def _not_finite(objective: Objective, step: int, sums: Mapping[str, float], norm
     examples = objective.examples(step)
     named = ", ".join(map(str, examples[:8])) + (" ..." if len(examples) > 8 else "")
     return (
-        f"step {step + 1} is not finite ({numbers}, gradient norm {norm:g}; examples {named}): nothing was updated or saved; "
-        "lower the learning rate, or raise warmup_steps"
+        f"step {step + 1} is not finite ({numbers}, gradient norm {norm:g}; examples {named}): nothing was updated or "
+        "saved; lower the learning rate, or raise warmup_steps"
     )
 
 

@@ -17,8 +17,8 @@ _EPS = 1e-7
 class Muon(torch.optim.Optimizer):
     """Momentum whose update is made orthogonal (Jordan et al. 2024, "Muon"), with decoupled weight decay.
 
-    Matrices of one shape are updated together, in one batch of products. A parameter that stacks several matrices (query, key and
-    value) is taken apart: `parts` in its group says how many it holds.
+    Matrices of one shape are updated together, in one batch of products. A parameter that stacks several matrices
+    (query, key and value) is taken apart: `parts` in its group says how many it holds.
     """
 
     def __init__(self, groups: Iterable[dict[str, Any]], lr: float, momentum: float, weight_decay: float) -> None:
@@ -42,9 +42,9 @@ class Muon(torch.optim.Optimizer):
                         state["momentum"] = torch.zeros_like(parameter)
                     momentum: Tensor = state["momentum"].lerp_(parameter.grad, 1 - group["momentum"])
                     updates.append(torch.lerp(parameter.grad, momentum, group["momentum"]))  # Nesterov
-                rows //= group["parts"]
-                stacked = orthogonalize(torch.stack(updates).view(-1, rows, columns))
-                scale = group["lr"] * max(1, rows / columns) ** 0.5
+                part_rows = rows // group["parts"]
+                stacked = orthogonalize(torch.stack(updates).view(-1, part_rows, columns))
+                scale = group["lr"] * max(1, part_rows / columns) ** 0.5
                 for parameter, update in zip(parameters, stacked.view(len(parameters), -1, columns), strict=True):
                     parameter.mul_(1 - group["lr"] * group["weight_decay"]).sub_(update, alpha=scale)
 
@@ -65,8 +65,8 @@ def orthogonalize(matrices: Tensor) -> Tensor:
 def parameter_groups(model: nn.Module, params: OptimizerParams) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the groups for Muon and for AdamW; every trainable parameter is in exactly one.
 
-    Muon, where it is asked for, takes the matrices of the encoder's layers. AdamW takes the rest, and decays matrices and embeddings
-    but no bias and no LayerNorm: the rule is the number of dimensions, not the name.
+    Muon, where it is asked for, takes the matrices of the encoder's layers. AdamW takes the rest, and decays matrices
+    and embeddings but no bias and no LayerNorm: the rule is the number of dimensions, not the name.
     """
     stacked = {id(part.qkv.weight) for part in model.modules() if isinstance(part, SelfAttention)}
     muon: dict[int, list[Tensor]] = {1: [], 3: []}
@@ -89,7 +89,7 @@ def parameter_groups(model: nn.Module, params: OptimizerParams) -> tuple[list[di
 
 
 def build_optimizers(model: nn.Module, params: OptimizerParams) -> list[torch.optim.Optimizer]:
-    """Return the optimizers of `model`: AdamW with bias correction (Loshchilov & Hutter 2019), after Muon if asked for."""
+    """Return the optimizers of `model`: Muon if asked for, and AdamW with bias correction (Loshchilov & Hutter 2019)."""
     muon, adamw = parameter_groups(model, params)
     optimizers: list[torch.optim.Optimizer] = []
     if muon:

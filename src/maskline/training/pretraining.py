@@ -1,4 +1,4 @@
-"""Pretraining: masked language model and next-sentence prediction from random weights (Devlin et al. 2019, sec. 3.1)."""
+"""Pretraining: masked language model and next-sentence prediction (Devlin et al. 2019, sec. 3.1)."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ from maskline.training import distributed
 from maskline.training.devices import describe
 from maskline.training.export import export, model_card
 from maskline.training.loop import Cadence, Metrics, Progress, train
-from maskline.training.progress import Reporter
+from maskline.training.progress import process_reporter
 from maskline.training.states import Run
 
 TRAIN_COLUMNS = ("step", "epoch", "tokens", "lr", "mlm_loss", "nsp_loss", "loss", "grad_norm")
@@ -50,7 +50,7 @@ class PretrainingObjective:
         self.device = device
         self.nsp = batches.source.nsp
         self.loss_names: tuple[str, ...] = ("mlm_loss", "nsp_loss") if self.nsp else ("mlm_loss",)
-        self.steps_per_epoch = batches.steps_per_epoch
+        self.steps_per_epoch = batches.order.steps_per_epoch
 
     def microbatches(self, step: int) -> list[Batch]:
         """Return this process's share of update `step`."""
@@ -58,7 +58,7 @@ class PretrainingObjective:
 
     def examples(self, step: int) -> list[int]:
         """Return the numbers of the examples of update `step`."""
-        numbers: list[int] = self.batches.indices(step)[1].tolist()
+        numbers: list[int] = self.batches.order.indices(step)[1].tolist()
         return numbers
 
     def targets(self, batch: Batch) -> dict[str, float]:
@@ -80,6 +80,10 @@ class PretrainingObjective:
         )
         totals = distributed.sum_over_ranks(sums.values(), self.device)
         return pretraining_metrics(dict(zip(sums, totals, strict=True)), nsp=self.nsp)
+
+    def criterion(self, metrics: Metrics) -> float | None:
+        """Return the validation loss."""
+        return metrics["loss"]
 
 
 @dataclass(frozen=True)
@@ -111,13 +115,13 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     )
     model = new_model(params, tokenizer.vocab_size, shards).to(device)
     objective = PretrainingObjective(model, batches, validation, params.pretrain.micro_batch, device)
-    steps = params.pretrain.steps or (params.pretrain.epochs or 0) * batches.steps_per_epoch
+    steps = params.pretrain.steps or (params.pretrain.epochs or 0) * batches.order.steps_per_epoch
     cadence = Cadence(params.pretrain.evaluate_every, params.pretrain.checkpoint_every, params.pretrain.log_every)
 
     leads = distributed.rank() == 0
     identity = _identity(params, paths)
     with (
-        process_reporter("pretrain", steps, params) as reporter,
+        process_reporter("pretrain", steps, params.compute) as reporter,
         Run(identity, reporter.say, exclusive=leads) as run,
     ):
         reporter.say(
@@ -133,11 +137,6 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
             model.load_state_dict(result.best_weights)
             _export(model, paths.best, params, paths, metrics["best"], identity)
             run.discard()
-
-
-def process_reporter(title: str, steps: int, params: Params) -> Reporter:
-    """Return what shows the progress of this process: nothing unless it leads."""
-    return Reporter(title, steps, params.compute.progress if distributed.rank() == 0 else "silent")
 
 
 def new_model(params: Params, vocab_size: int, shards: TokenShards) -> PretrainingModel:
@@ -164,8 +163,8 @@ def _check(params: Params, tokenizer: LoadedTokenizer, shards: TokenShards, sour
         )
     if params.pretrain.nsp and source.counts["windows_without_pair"] == len(source):
         raise UserError(
-            "the train split gives no sentence pairs (one document, or one sentence in each): set pretrain.nsp to false, "
-            "or add articles"
+            "the train split gives no sentence pairs (one document, or one sentence in each): set pretrain.nsp to "
+            "false, or add articles"
         )
 
 
@@ -185,7 +184,7 @@ def write_reports(directory: Path, progress: Progress, model: PretrainingModel, 
     write_csv(directory / "train.csv", progress.train, TRAIN_COLUMNS)
     write_csv(directory / "validation.csv", progress.validation, VALIDATION_COLUMNS)
     metrics = {
-        "best": next(row for row in progress.validation if row["step"] == progress.best_step),
+        "best": progress.best_row(),
         "last": progress.validation[-1],
         "steps": progress.step,
         "tokens": progress.tokens,

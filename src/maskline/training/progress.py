@@ -9,7 +9,15 @@ from typing import Literal, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from maskline.params import ComputeParams
+from maskline.training.distributed import rank
+
 LINE_EVERY_SECONDS = 10.0
+
+
+def process_reporter(title: str, steps: int, compute: ComputeParams) -> "Reporter":
+    """Return what shows the progress of this process: nothing unless it leads."""
+    return Reporter(title, steps, compute.progress if rank() == 0 else "silent")
 
 
 class Reporter:

@@ -1,9 +1,9 @@
 """Resumable states: where a run stands, outside everything that DVC manages.
 
-DVC removes a stage's outs before it runs it and may bring back those of another configuration. So the state of a run lives in
-`.runs/<fingerprint>/`, where the fingerprint is the hash of everything that shapes the result: another fingerprint
-is another run. A state is a pair of files, `state-00000500.pt` and, written after it, `state-00000500.json` with its hash;
-one that was cut short or changed is noticed, and the one before it is taken.
+DVC removes a stage's outs before it runs it and may bring back those of another configuration. So the state of a run
+lives in `.runs/<fingerprint>/`, where the fingerprint is the hash of everything that shapes the result: another
+fingerprint is another run. A state is a pair of files, `state-00000500.pt` and, written after it,
+`state-00000500.json` with its hash; one that was cut short or changed is noticed, and the one before it is taken.
 """
 
 import fcntl
@@ -71,7 +71,7 @@ class Run:
             self._path(old).unlink(missing_ok=True)
 
     def load(self, device: torch.device) -> dict[str, Any] | None:
-        """Return the newest state that is whole, None if there is none; says which it takes and which it passes over."""
+        """Return the newest state that is whole, None if there is none; say which is taken and which passed over."""
         if self.exclusive:
             for stray in self.directory.glob(".*.tmp"):
                 stray.unlink()
