@@ -1,0 +1,233 @@
+"""The figures of a run, drawn from the curve files under reports/.
+
+Hue says which model, weight says which split: training is a thin line, validation a thick one with a point for each
+measurement. What is missing is a gap.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from maskline.errors import UserError
+from maskline.reporting.series import Series, last_number, read_series, to_series
+from maskline.reporting.style import BLUE, CYCLE, GREY, INK, VERMILION, Label, label_right, save, theme
+from maskline.reporting.tables import ABSENT, format_number
+from maskline.storage import fresh_directory, read_csv, read_json
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STEP = "step (optimizer updates)"
+
+
+def plot_reports(reports: Path, out: Path) -> None:
+    """Draw every figure of the run under `reports` into `out`, as SVG and PNG.
+
+    Raises:
+        UserError: a file that a stage writes is missing, or lacks a column.
+    """
+    fresh_directory(out)
+    metrics = read_json(reports / "evaluate" / "metrics.json")
+    pretrain = reports / "pretrain"
+    with theme():
+        train = read_series(pretrain / "train.csv", ("step", "mlm_loss", "nsp_loss"))
+        validation = read_series(pretrain / "validation.csv", ("step", "mlm_loss", "nsp_loss", "loss"))
+        save(pretraining(train, validation, metrics["mlm"]["unigram_loss"]), out / "pretraining")
+        for folder in sorted(path for path in (reports / "finetune").glob("*") if path.is_dir()):
+            curves = {name: read_series(folder / f"{name}.csv", columns) for name, columns in FINETUNING.items()}
+            save(finetuning(folder.name, curves), out / f"{folder.name}-finetuning")
+        for path in sorted((reports / "evaluate").glob("*-confusion.csv")):
+            save(confusion(path.stem.removesuffix("-confusion"), read_csv(path)), out / path.stem)
+
+
+def pretraining(train: Series, validation: Series, unigram_loss: float | None) -> "Figure":
+    """Return the loss of both objectives by step, train against validation.
+
+    The panel of the sentence objective is left out where the run had none. A horizontal line marks what a model
+    without context reaches: the unigram loss, and ln 2 for two classes in equal number. A ring marks the step of the
+    lowest validation loss, whose weights are kept.
+    """
+    from matplotlib.figure import Figure
+
+    panels = [("mlm_loss", "Masked tokens (MLM)", "loss (nats per masked token)", unigram_loss, "unigram")]
+    if not all(map(math.isnan, validation["nsp_loss"])):
+        panels.append(("nsp_loss", "Next sentence (NSP)", "loss (nats per pair)", math.log(2), "ln 2"))
+    best = _best(validation["loss"])
+    figure = Figure(figsize=(4.8 * len(panels), 3.4))
+    labels = {}
+    for index, (name, title, unit, reference, reference_name) in enumerate(panels, 1):
+        axes = figure.add_subplot(1, len(panels), index)
+        axes.set(title=title, xlabel=STEP, ylabel=unit)
+        labels[axes] = _train(axes, train, name, BLUE, "train")
+        labels[axes] += _validation(axes, validation, name, BLUE, "validation", best=best)
+        labels[axes] += _reference(axes, reference, reference_name)
+    label_right(labels)
+    return figure
+
+
+FINETUNING = {
+    prefix + split: columns
+    for prefix in ("", "scratch-")
+    for split, columns in (("train", ("step", "loss")), ("validation", ("step", "loss", "accuracy", "macro_f1")))
+}
+"""Curve file of a fine-tuning -> the columns drawn."""
+
+
+def finetuning(task: str, curves: Mapping[str, Series]) -> "Figure":
+    """Return loss, accuracy and macro-F1 of a task by step: from pretrained against from random weights."""
+    from matplotlib.figure import Figure
+
+    models = (("", "pretrained", BLUE), ("scratch-", "random init", VERMILION))
+    panels = (
+        ("loss", "loss", "loss (nats per example)"),
+        ("accuracy", "accuracy", "accuracy (share of validation split)"),
+        ("macro_f1", "macro-F1", "macro-F1 (validation split)"),
+    )
+    figure = Figure(figsize=(12.4, 3.2))
+    labels: dict[Axes, list[Label]] = {}
+    for index, (name, title, unit) in enumerate(panels, 1):
+        axes = figure.add_subplot(1, len(panels), index)
+        axes.set(title=f"{task}: {title}", xlabel=STEP, ylabel=unit)
+        labels[axes] = []
+        for prefix, model, color in models:
+            if name == "loss":
+                labels[axes] += _train(axes, curves[f"{prefix}train"], name, color, f"{model}, train")
+            text = f"{model}, validation" if name == "loss" else model
+            labels[axes] += _validation(axes, curves[f"{prefix}validation"], name, color, text)
+    label_right(labels)
+    return figure
+
+
+def confusion(task: str, rows: Sequence[Mapping[str, str]]) -> "Figure":
+    """Return the confusion matrix of a task: counts, and the share of each true class in per cent.
+
+    Raises:
+        UserError: a count is missing or no number.
+    """
+    from matplotlib.figure import Figure
+
+    names = list(dict.fromkeys(name for row in rows for name in (row["label"], row["predicted"])))
+    counts = dict.fromkeys(product(names, repeat=2), 0)
+    for pair, count in zip(rows, to_series(rows, ["count"], f"the confusion of {task}")["count"], strict=True):
+        if math.isnan(count):
+            raise UserError(f"the confusion of {task} has no count for {pair['label']} taken for {pair['predicted']}")
+        counts[pair["label"], pair["predicted"]] += int(count)
+    totals = {label: sum(counts[label, predicted] for predicted in names) for label in names}
+    shares = [[counts[label, other] / max(1, totals[label]) for other in names] for label in names]
+    figure = Figure(figsize=(2.4 + 0.75 * len(names), 1.6 + 0.75 * len(names)))
+    axes = figure.add_subplot()
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    tilt: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if len(names) > 3 else {}
+    axes.set_xticks(range(len(names)), names, **tilt)
+    axes.set_yticks(range(len(names)), [f"{name}\n(n = {totals[name]:,})" for name in names])
+    axes.set(title=f"{task}: confusion", xlabel="predicted", ylabel="true")
+    for row, predicted in product(range(len(names)), repeat=2):
+        color = "white" if shares[row][predicted] > 0.55 else INK
+        share = f"{shares[row][predicted]:.1%}" if totals[names[row]] else ABSENT
+        for text, height, size in ((f"{counts[names[row], names[predicted]]:,}", 6, 11), (share, -8, 8)):
+            axes.annotate(
+                text,
+                (predicted, row),
+                xytext=(0, height),
+                textcoords="offset points",
+                ha="center",
+                va="center",
+                color=color,
+                fontsize=size,
+            )
+    return figure
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The validation curve of one experiment."""
+
+    name: str
+    detail: str
+    """A second line under the name; may be empty."""
+    steps: Sequence[float]
+    loss: Sequence[float]
+    spread: Sequence[float]
+    """Standard deviation over the seeds, 0 for one run."""
+
+
+def overlay(curves: Sequence[Curve]) -> "Figure":
+    """Return the validation loss of several experiments by step, the first in black; a band is mean ± sd."""
+    from matplotlib.figure import Figure
+
+    lines = sum(1 + bool(curve.detail) for curve in curves)
+    figure = Figure(figsize=(8.6, max(3.8, 1.2 + 0.17 * lines)))
+    axes = figure.add_subplot()
+    axes.set(title="Validation loss of the experiments", xlabel=STEP, ylabel="MLM loss (nats per masked token)")
+    looks = [(INK, "-"), *((color, line) for line in ("-", "--", ":", "-.") for color in CYCLE)]
+    labels = []
+    for index, curve in enumerate(curves):
+        color, line = looks[index % len(looks)]
+        axes.plot(curve.steps, curve.loss, color=color, linestyle=line, marker="o", zorder=3 if index == 0 else 2)
+        if any(curve.spread):
+            low = [loss - spread for loss, spread in zip(curve.loss, curve.spread, strict=True)]
+            high = [loss + spread for loss, spread in zip(curve.loss, curve.spread, strict=True)]
+            axes.fill_between(curve.steps, low, high, color=color, alpha=0.15, linewidth=0)
+        if (last := last_number(curve.loss)) is not None:
+            text = f"{curve.name}  {format_number(last)}\n{curve.detail}"
+            labels.append(Label(text.rstrip(), last, color))
+    label_right({axes: labels})
+    return figure
+
+
+def _train(axes: "Axes", series: Series, name: str, color: str, text: str) -> list[Label]:
+    """Draw a noisy column over the steps; its label stands at the mean of the last tenth."""
+    values = series[name]
+    axes.plot(series["step"], values, color=color, linewidth=0.9, alpha=0.55, marker="o", markevery=_alone(values))
+    tail = [value for value in values if not math.isnan(value)][-max(1, len(values) // 10) :]
+    return [Label(text, fmean(tail), color)] if tail else []
+
+
+def _validation(
+    axes: "Axes", series: Series, name: str, color: str, text: str, *, best: int | None = None
+) -> list[Label]:
+    """Draw a column over the steps with its points, and a ring around the row `best`."""
+    steps, values = series["step"], series[name]
+    axes.plot(steps, values, color=color, marker="o", zorder=3)
+    last = last_number(values)
+    if last is None:
+        return []
+    text = f"{text}  {format_number(last)}"
+    if best is not None:
+        ring: dict[str, Any] = {"marker": "o", "markersize": 9, "markerfacecolor": "none", "color": VERMILION}
+        axes.plot(steps[best], values[best], zorder=4, **ring)
+        kept = f"\nbest  {format_number(values[best])}, step {steps[best]:.0f}"
+        text += " (best)" if best == len(values) - 1 else kept
+    return [Label(text, last, color)]
+
+
+def _reference(axes: "Axes", value: float | None, name: str) -> list[Label]:
+    if value is None:
+        return []
+    axes.axhline(value, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
+    return [Label(f"{name}  {format_number(value)}", value, GREY)]
+
+
+def _best(values: Sequence[float]) -> int | None:
+    """Return where the lowest number stands, the first of equals; None where there is no number."""
+    return min(
+        (index for index, value in enumerate(values) if not math.isnan(value)), key=lambda i: values[i], default=None
+    )
+
+
+def _alone(values: Sequence[float]) -> list[int]:
+    """Return the numbers with a gap on both sides: a line alone would not show them."""
+    padded = [math.nan, *values, math.nan]
+    return [
+        index
+        for index, (before, value, after) in enumerate(zip(padded, values, padded[2:], strict=False))
+        if math.isnan(before) and not math.isnan(value) and math.isnan(after)
+    ]

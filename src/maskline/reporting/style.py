@@ -1,0 +1,137 @@
+"""How every figure looks and is saved: one theme, labels beside the lines, the same bytes for the same data."""
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
+from maskline.storage import write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Annotation
+
+# Okabe & Ito 2008: told apart by every kind of colour vision.
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
+CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
+GREY, INK = "#767676", "#262626"
+
+_THEME: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",  # matplotlib ships it; it holds Latin, Greek, Cyrillic, Arabic and Hebrew
+    "font.size": 9,
+    "text.color": INK,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlepad": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E6E6E6",
+    "grid.linewidth": 0.7,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 3.5,
+    "lines.solid_capstyle": "round",
+    "figure.constrained_layout.use": True,
+    "savefig.dpi": 160,
+    "savefig.bbox": "tight",
+    "svg.hashsalt": "maskline",  # element ids are drawn from it instead of from a random UUID
+}
+
+
+@contextmanager
+def theme() -> Iterator[None]:
+    """Draw and save in maskline's style, whatever the user's own matplotlibrc says."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_THEME)
+        yield
+
+
+def save(figure: "Figure", stem: Path) -> None:
+    """Write `figure` as `stem`.svg and `stem`.png, without a date."""
+    for kind, metadata in (("svg", {"Date": None}), ("png", {})):
+        content = io.BytesIO()
+        figure.savefig(content, format=kind, metadata=metadata)
+        write_bytes(stem.with_name(f"{stem.name}.{kind}"), content.getvalue())
+
+
+@dataclass(frozen=True)
+class Label:
+    """A text beside the right edge of a plot, at the height `y` of the data that it names."""
+
+    text: str
+    y: float
+    color: str
+
+
+def label_right(labels: Mapping["Axes", Sequence[Label]]) -> None:
+    """Name lines at the right edge of the axes of one figure, each as near to its height as the others allow.
+
+    Call it last: it settles the limits of the axes and the layout.
+    """
+    texts = {axes: [_text(axes, label) for label in named] for axes, named in labels.items()}
+    for axes in labels:
+        axes.set_xlim(left=0)
+        axes.set_ylim(axes.get_ylim())
+    for axes, named in labels.items():
+        _settle(axes, named, texts[axes])
+
+
+def _text(axes: "Axes", label: Label) -> "Annotation":
+    return axes.annotate(
+        label.text,
+        xy=(1, label.y),
+        xycoords=axes.get_yaxis_transform(),
+        xytext=(6, 0),
+        textcoords="offset points",
+        color=label.color,
+        va="center",
+        fontsize=8.5,
+        annotation_clip=False,
+    )
+
+
+def _settle(axes: "Axes", labels: Sequence[Label], texts: Sequence["Annotation"]) -> None:
+    figure = axes.figure.get_figure(root=True)
+    figure.draw_without_rendering()
+    points = 72 / figure.dpi
+    wanted = [axes.transData.transform((0, label.y))[1] * points for label in labels]
+    heights = [text.get_window_extent().height * points + 1.5 for text in texts]
+    bounds = (axes.bbox.ymin * points, axes.bbox.ymax * points)
+    for text, y, placed in zip(texts, wanted, spread(wanted, heights, bounds), strict=True):
+        text.xyann = (6, placed - y)
+
+
+def spread(wanted: Sequence[float], heights: Sequence[float], bounds: tuple[float, float]) -> list[float]:
+    """Return the centres nearest to `wanted` (in least squares) of boxes that keep their order and do not overlap.
+
+    They stay within `bounds`, as far as there is room: too many boxes stand on the lower bound and reach beyond the
+    upper one. Isotonic regression by pooling adjacent violators, after the room of the boxes below is taken out.
+    """
+    order = sorted(range(len(wanted)), key=lambda index: (wanted[index], index))
+    stacked = list(accumulate((heights[index] for index in order), initial=0.0))
+    centres = {index: below + heights[index] / 2 for below, index in zip(stacked, order, strict=False)}
+    pools: list[list[float]] = []
+    for index in order:
+        pools.append([wanted[index] - centres[index]])
+        while len(pools) > 1 and mean(pools[-2]) >= mean(pools[-1]):
+            pools[-2:] = [pools[-2] + pools[-1]]
+    low, high = bounds
+    shifts = (max(low, min(high - stacked[-1], mean(pool))) for pool in pools for _ in pool)
+    placed = {index: shift + centres[index] for index, shift in zip(order, shifts, strict=True)}
+    return [placed[index] for index in range(len(wanted))]

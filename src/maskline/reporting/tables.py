@@ -1,0 +1,89 @@
+"""Numbers in rows: how one is written, Markdown, and the table that a run ends with."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+ABSENT = "—"
+
+
+def format_number(value: float | None, *, sign: str = "", beside: float | None = None) -> str:
+    """Return three decimals, e-notation where they would say nothing, a dash where there is no number.
+
+    `sign` is "+" to write that sign too; a number that stands `beside` another takes its notation.
+    """
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    size = abs(value if beside is None else beside)
+    return f"{value:{sign}.3f}" if size == 0 or 1e-3 <= size < 1e4 else f"{value:{sign}.2e}"
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool]) -> str:
+    """Return a Markdown table, aligned to be read as plain text too; `numeric` columns align right."""
+    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in (header, *rows)]
+    widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
+    rules = ["-" * (width - right) + ":" * right for width, right in zip(widths, numeric, strict=True)]
+    lines = [
+        "| " + " | ".join(_align(*cell) for cell in zip(row, widths, numeric, strict=True)) + " |"
+        for row in (cells[0], rules, *cells[1:])
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _align(cell: str, width: int, right: bool) -> str:
+    return cell.rjust(width) if right else cell.ljust(width)
+
+
+BASELINES = {
+    "mlm": {
+        "loss": ("MLM loss (nats)", [("unigram_loss", "unigram frequencies")]),
+        "accuracy": ("MLM accuracy", [("unigram_accuracy", "most frequent token")]),
+        "perplexity": ("MLM perplexity", []),
+    },
+    "nsp": {
+        "accuracy": ("NSP accuracy", [("overlap_accuracy", "word overlap"), ("length_accuracy", "sentence lengths")]),
+    },
+}
+"""Section of reports/evaluate/metrics.json -> metric -> its name, and keys and names of what it is held against."""
+
+TASK_BASELINES = {
+    "accuracy": (
+        "accuracy",
+        [
+            ("scratch_accuracy", "without pretraining"),
+            ("tfidf_accuracy", "TF-IDF + logistic regression"),
+            ("majority_accuracy", "majority class"),
+        ],
+    ),
+    "macro_f1": (
+        "macro-F1",
+        [("scratch_macro_f1", "without pretraining"), ("tfidf_macro_f1", "TF-IDF + logistic regression")],
+    ),
+}
+
+
+def results(metrics: Mapping[str, Any]) -> "Table":
+    """Return the Rich table of `reports/evaluate/metrics.json`: each number beside what makes it readable."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title="Results", title_justify="left")
+    table.add_column("measured")
+    table.add_column("maskline", justify="right", style="bold")
+    table.add_column("held against", justify="right")
+    table.add_column("")
+    for section, values in metrics.items():
+        for metric, (name, baselines) in BASELINES.get(section, TASK_BASELINES).items():
+            if metric not in values:
+                continue
+            table.add_row(
+                name if section in BASELINES else f"{section} {name}",
+                format_number(values[metric]),
+                "\n".join(format_number(values.get(key)) for key, _ in baselines),
+                "\n".join(text for _, text in baselines),
+            )
+        table.add_section()
+    return table

@@ -1,0 +1,145 @@
+"""Figures say what is there and nothing else, and the same data gives the same bytes."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from maskline.errors import UserError
+from maskline.reporting import figures
+from maskline.reporting.series import to_series
+from maskline.reporting.style import save, spread, theme
+from maskline.storage import sha256
+
+nan = float("nan")
+
+
+def series(**columns):
+    return {name: [nan if value is None else float(value) for value in values] for name, values in columns.items()}
+
+
+def texts(figure):
+    """Return every text in a figure, drawn."""
+    from matplotlib.text import Text
+
+    figure.draw_without_rendering()
+    return [text.get_text() for text in figure.findobj(Text)]
+
+
+def test_every_figure_of_a_run_as_svg_and_png(tmp_path, write_reports):
+    figures.plot_reports(write_reports(tmp_path), tmp_path / "figures")
+    names = ["pretraining", "sentiment-confusion", "sentiment-finetuning"]
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
+        f"{name}.{kind}" for name in names for kind in ("png", "svg")
+    ]
+
+
+def test_the_same_data_gives_the_same_bytes_in_every_process(tmp_path, write_reports):
+    reports = write_reports(tmp_path, labels=("سلبي", "إيجابي"))
+    (tmp_path / "matplotlibrc").write_text("font.size: 30\naxes.facecolor: red\nsvg.fonttype: none\n")
+    hashes = []
+    for seed, user in (("1", {}), ("2", {"MATPLOTLIBRC": str(tmp_path)})):
+        out = tmp_path / seed
+        code = f"from pathlib import Path; from maskline.reporting.figures import plot_reports; \
+plot_reports(Path({str(reports)!r}), Path({str(out)!r}))"
+        subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONHASHSEED": seed, **user})
+        hashes.append({path.name: sha256(path) for path in sorted(out.iterdir())})
+    assert hashes[0] == hashes[1]
+    assert not any(re.search(rb"<dc:date>", path.read_bytes()) for path in out.glob("*.svg"))
+
+
+def test_a_missing_curve_file_is_named(tmp_path, write_reports):
+    reports = write_reports(tmp_path)
+    (reports / "finetune" / "sentiment" / "scratch-train.csv").unlink()
+    with pytest.raises(UserError, match=r"scratch-train\.csv is missing"):
+        figures.plot_reports(reports, tmp_path / "figures")
+
+
+def test_pretraining_without_sentence_pairs_has_one_panel():
+    losses = {"step": [1, 2], "mlm_loss": [6, 5], "loss": [6, 5]}
+    figure = figures.pretraining(series(**losses, nsp_loss=[None, None]), series(**losses, nsp_loss=[None, None]), 6.9)
+    assert len(figure.axes) == 1
+    assert "Masked tokens (MLM)" in texts(figure)
+    figure = figures.pretraining(series(**losses, nsp_loss=[0.7, 0.6]), series(**losses, nsp_loss=[0.7, 0.6]), 6.9)
+    assert len(figure.axes) == 2
+    assert {"Next sentence (NSP)", "unigram  6.900", "ln 2  0.693"} <= set(texts(figure))
+
+
+def test_the_best_step_is_never_one_without_a_number():
+    validation = series(
+        step=[10, 20, 30, 40], mlm_loss=[5, 4, 4.5, None], nsp_loss=[None] * 4, loss=[None, 4, 4.5, None]
+    )
+    labels = texts(figures.pretraining(validation, validation, None))
+    assert "validation  4.500\nbest  4.000, step 20" in labels
+
+
+def test_a_gap_breaks_the_line_and_a_lone_point_has_a_marker():
+    train = series(step=[1, 2, 3, 4, 5], mlm_loss=[6, None, 5, None, None], nsp_loss=[None] * 5, loss=[None] * 5)
+    figure = figures.pretraining(train, train, None)
+    assert figure.axes[0].lines[0].get_markevery() == [0, 2]
+    empty = series(step=[1, 2], mlm_loss=[None, None], nsp_loss=[None] * 2, loss=[None] * 2)
+    assert not any("validation" in text for text in texts(figures.pretraining(empty, empty, None)))
+
+
+def test_small_values_are_in_e_notation():
+    tiny = series(step=[1, 2], mlm_loss=[2e-7, 1.25e-7], nsp_loss=[None] * 2, loss=[2e-7, 1.25e-7])
+    assert "validation  1.25e-07 (best)" in texts(figures.pretraining(tiny, tiny, None))
+
+
+def test_confusion_shows_counts_and_shares_of_the_true_class():
+    rows = [("a", "a", "30"), ("a", "b", "10"), ("b", "a", "0"), ("b", "b", "0")]
+    figure = figures.confusion("t", [dict(zip(("label", "predicted", "count"), row, strict=True)) for row in rows])
+    shown = texts(figure)
+    assert {"30", "75.0%", "10", "25.0%", "a\n(n = 40)", "b\n(n = 0)"} <= set(shown)
+    assert shown.count("—") == 2  # a class without examples has no shares
+    assert figure.axes[0].get_xlabel() == "predicted"
+
+
+def test_a_confusion_without_a_count_is_an_error():
+    with pytest.raises(UserError, match="no count for a taken for a"):
+        figures.confusion("t", [{"label": "a", "predicted": "a", "count": ""}])
+
+
+@pytest.mark.parametrize("labels", [("إيجابي", "سلبي"), ("позитив", "негатив"), ("חיובי", "שלילי")])
+def test_class_names_of_other_scripts_have_their_glyphs(tmp_path, labels):
+    rows = [{"label": a, "predicted": b, "count": "1"} for a in labels for b in labels]
+    with theme():  # a missing glyph is a warning, and warnings are errors here
+        save(figures.confusion("t", rows), tmp_path / "confusion")
+
+
+def test_arabic_letters_are_joined():
+    """The word is narrower than its letters standing alone: matplotlib itself shapes it."""
+    from matplotlib.figure import Figure
+
+    with theme():
+        figure = Figure()
+        width = {text: figure.text(0, 0, text).get_window_extent().width for text in ("سلبي", *"سلبي")}
+    assert width["سلبي"] < 0.9 * sum(width[letter] for letter in "سلبي")
+
+
+def test_overlay_names_each_curve_and_draws_the_spread():
+    curves = [
+        figures.Curve("reference", "", [1, 2], [5, 4], [0.1, 0.2]),
+        figures.Curve("wide", "model.hidden=256", [1, 2], [5, nan], [0.0, 0.0]),
+    ]
+    figure = figures.overlay(curves)
+    assert {"reference  4.000", "wide  5.000\nmodel.hidden=256"} <= set(texts(figure))
+    assert len(figure.axes[0].collections) == 1
+
+
+def test_labels_do_not_overlap():
+    placed = spread([10, 10, 50], [4, 6, 4], (0, 100))
+    assert placed == [7.5, 12.5, 50]
+    assert spread([1, 2], [10, 10], (0, 100)) == [5, 15]
+    assert spread([99, 98], [10, 10], (0, 100)) == [95, 85]
+
+
+def test_series_takes_what_is_missing_for_nan_and_names_what_is_wrong():
+    rows = [{"step": "1", "loss": ""}, {"step": "2", "loss": "inf"}, {"step": "3", "loss": "1e-7"}]
+    assert str(to_series(rows, ["step", "loss"], "x.csv")) == "{'step': [1.0, 2.0, 3.0], 'loss': [nan, nan, 1e-07]}"
+    with pytest.raises(UserError, match=r"x\.csv has no column accuracy \(it has step, loss\)"):
+        to_series(rows, ["accuracy"], "x.csv")
+    with pytest.raises(UserError, match=r"x\.csv: loss is 'four', no number"):
+        to_series([{"loss": "four"}], ["loss"], "x.csv")

@@ -1,0 +1,40 @@
+import io
+
+import pytest
+from rich.console import Console
+
+from maskline.reporting.tables import format_number, markdown, results
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(4.31249, "4.312"), (0, "0.000"), (1.25e-07, "1.25e-07"), (-2e5, "-2.00e+05"), (None, "—"), (float("nan"), "—")],
+)
+def test_numbers(value, text):
+    assert format_number(value) == text
+
+
+def test_a_number_beside_another_takes_its_notation():
+    assert format_number(0.0004, sign="+", beside=4.0) == "+0.000"
+    assert format_number(0.0004, sign="+", beside=1e-5) == "+4.00e-04"
+
+
+def test_markdown_is_aligned_and_keeps_bars_out_of_the_cells():
+    table = markdown(["name", "loss"], [["a|b", "4.3"], ["c", "12.3"]], [False, True])
+    assert table == "| name | loss |\n| ---- | ---: |\n| a\\|b |  4.3 |\n| c    | 12.3 |\n"
+
+
+def test_results_put_each_number_beside_what_it_is_held_against():
+    metrics = {
+        "mlm": {"loss": 4.3, "perplexity": 73.7, "accuracy": 0.28, "unigram_loss": 6.9, "unigram_accuracy": 0.06},
+        "nsp": {"accuracy": None, "overlap_accuracy": 0.6, "length_accuracy": 0.5},
+        "sentiment": {"accuracy": 0.889, "macro_f1": 0.861, "tfidf_accuracy": 0.884, "scratch_accuracy": 0.86},
+    }
+    text = io.StringIO()
+    Console(file=text, width=100).print(results(metrics))
+    lines = [" ".join(line.split()) for line in text.getvalue().splitlines()]
+    assert "MLM loss (nats) 4.300 6.900 unigram frequencies" in lines
+    assert "NSP accuracy — 0.600 word overlap" in lines
+    assert "sentiment accuracy 0.889 0.860 without pretraining" in lines
+    assert "0.884 TF-IDF + logistic regression" in lines
+    assert "\x1b" not in text.getvalue()
