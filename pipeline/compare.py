@@ -1,0 +1,49 @@
+"""Compare experiments with the reference run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maskline.errors import UserError
+from pipeline.cli import run
+
+
+def main(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Runs as folders, each with its params.yaml and reports/, the reference first. Needs no git. "
+            "Without any, the experiments of DVC are compared.",
+        ),
+    ] = None,
+    rev: Annotated[
+        list[str] | None,
+        typer.Option(help="Add the experiments that were started from another commit than HEAD; may be repeated."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="Where to write, without suffix: .md, .csv, .svg and .png are added.")
+    ] = Path("reports/comparison"),
+) -> None:
+    """Show what each experiment changed, what came out, and the difference to the reference run.
+
+    The reference is the committed run (HEAD), or the first folder. Runs that differ by their seed alone become one row.
+    """
+    from maskline.params import read_yaml
+    from maskline.reporting.comparison import compare, to_markdown, write_comparison
+    from maskline.reporting.runs import read_experiments, read_folder
+
+    if folders and rev:
+        raise UserError("--rev names commits of DVC experiments: leave it out, or leave out the folders")
+    if folders:
+        runs = [read_folder(folder, read_yaml(folder / "params.yaml"), str(folder)) for folder in folders]
+    else:
+        runs = read_experiments(["HEAD", *(rev or [])])
+    comparison = compare(runs)
+    typer.echo(to_markdown(comparison))
+    for path in write_comparison(comparison, out):
+        typer.echo(path)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,282 @@
+"""Experiments side by side: what was changed, what came out, and how far that is from the reference run."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, stdev
+from textwrap import shorten
+from typing import Any
+
+from maskline.reporting.figures import Curve, overlay
+from maskline.reporting.runs import Run
+from maskline.reporting.style import save, theme
+from maskline.reporting.tables import ABSENT, format_number, markdown
+from maskline.storage import fingerprint, write_csv, write_text
+
+SEED = "seed"
+COMPUTE = "compute."
+"""Prefix of the parameters that say where a run is computed, never what."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run, or several that differ by their seed alone."""
+
+    runs: tuple[Run, ...]
+    changes: Mapping[str, Any]
+    """Parameters that differ from the reference row's, the seed aside; None where the run has no such key."""
+
+    @property
+    def names(self) -> str:
+        """The experiments in the row."""
+        return ", ".join(run.name for run in self.runs)
+
+    @property
+    def seeds(self) -> list[Any]:
+        """Their seeds."""
+        return [run.params.get(SEED) for run in self.runs]
+
+    def mean(self, metric: str) -> float | None:
+        """Return the mean of a metric over the seeds, None where one of them has none."""
+        values = self._values(metric)
+        return mean(values) if values else None
+
+    def deviation(self, metric: str) -> float | None:
+        """Return the sample standard deviation over the seeds, None for one run."""
+        values = self._values(metric)
+        return stdev(values) if len(values) > 1 else None
+
+    def _values(self, metric: str) -> list[float]:
+        values = [run.metrics.get(metric) for run in self.runs]
+        found = [value for value in values if value is not None]
+        return found if len(found) == len(values) else []
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The reference row, then the others in the order of their changes."""
+
+    rows: Sequence[Row]
+    metrics: Sequence[str]
+    notes: Sequence[str]
+
+    def difference(self, row: Row, metric: str) -> float | None:
+        """Return how far a metric is from the reference row's, None where either has none."""
+        value, reference = row.mean(metric), self.rows[0].mean(metric)
+        return None if row is self.rows[0] or value is None or reference is None else value - reference
+
+
+def compare(runs: Sequence[Run]) -> Comparison:
+    """Return `runs` side by side; the first of them is the reference.
+
+    A run that repeats another (same parameters, same numbers) is left out, and a note says so. Finished runs that
+    differ by `seed` alone become one row, unless two of them have the same seed or the same numbers. Runs whose
+    parameters differ and whose numbers do not are noted.
+    """
+    kept, notes = _without_repeats(runs)
+    notes += _unchanged(kept)
+    groups: dict[str, list[Run]] = {}
+    for run in kept:
+        groups.setdefault(fingerprint([_recipe(run), run.state]), []).append(run)
+    rows = []
+    for group in groups.values():
+        seeds = {fingerprint(run.params.get(SEED)) for run in group}
+        if group[0].state == "done" and len(seeds) == len(group) == len(set(map(_numbers, group))):
+            rows.append(_row(group, runs[0]))
+            continue
+        rows += [_row([run], runs[0]) for run in group]
+        if group[0].state == "done" and len(seeds) < len(group):
+            names = ", ".join(run.name for run in group)
+            notes.append(f"{names}: same parameters and seed, other numbers (code or data differ), so not averaged.")
+    rows.sort(key=lambda row: (runs[0] not in row.runs, _order(row)))
+    return Comparison(rows, _headline(runs), notes)
+
+
+def _science(run: Run) -> dict[str, Any]:
+    """Return the parameters that can change a number; 2 and 2.0 are the same value, to DVC and here."""
+    return {
+        key: int(value) if isinstance(value, float) and value.is_integer() else value
+        for key, value in run.params.items()
+        if not key.startswith(COMPUTE)
+    }
+
+
+def _recipe(run: Run) -> dict[str, Any]:
+    return {key: value for key, value in _science(run).items() if key != SEED}
+
+
+def _numbers(run: Run) -> str:
+    """Return a hash of all that came out of a run."""
+    return fingerprint([run.state, run.metrics, [(step, str(loss)) for step, loss in run.curve.items()]])
+
+
+def _without_repeats(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
+    first: dict[str, Run] = {}
+    kept, notes = [], []
+    for run in runs:
+        other = first.setdefault(fingerprint([_science(run), _numbers(run)]), run) if run.metrics else run
+        if other is run:
+            kept.append(run)
+        else:
+            notes.append(f"{run.name} repeats {other.name}: same parameters, same numbers.")
+    return kept, notes
+
+
+def _unchanged(runs: Iterable[Run]) -> list[str]:
+    """Return a note for each run with another's numbers, to the last digit, under other parameters."""
+    first: dict[str, Run] = {}
+    notes = []
+    for run in runs:
+        if run.metrics and (other := first.setdefault(_numbers(run), run)) is not run:
+            differing = ", ".join(_differences(_science(run), _science(other)))
+            notes.append(
+                f"{run.name} has exactly the numbers of {other.name} although {differing} differs: "
+                "either that shapes none of them, or nothing was run after the change."
+            )
+    return notes
+
+
+def _row(runs: Iterable[Run], reference: Run) -> Row:
+    members = tuple(sorted(runs, key=lambda run: (run is not reference, _typed(run.params.get(SEED)), run.name)))
+    return Row(members, _differences(_recipe(members[0]), _recipe(reference)))
+
+
+def _differences(params: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `params` holds in place of `others`, in the order of the keys' first appearance."""
+    keys = dict.fromkeys([*others, *params])
+    return {key: params.get(key) for key in keys if params.get(key) != others.get(key)}
+
+
+def _order(row: Row) -> tuple[Any, ...]:
+    return [(key, _typed(value)) for key, value in row.changes.items()], row.names
+
+
+def _typed(value: Any) -> tuple[bool, float, str]:
+    """Return a sort key for values of different types: numbers by size, then the rest by their text."""
+    number = isinstance(value, int | float)
+    return (not number, value if number else 0, str(value))
+
+
+def _headline(runs: Sequence[Run]) -> list[str]:
+    """Return the metrics that are compared: those of pretraining, then accuracy and macro-F1 of each task."""
+    found = {key for run in runs for key in run.metrics}
+    tasks = sorted({key.partition(".")[0] for key in found} - {"mlm", "nsp"})
+    wanted = ["mlm.loss", "mlm.accuracy", "nsp.accuracy"]
+    wanted += [f"{task}.{metric}" for task in tasks for metric in ("accuracy", "macro_f1")]
+    return [metric for metric in wanted if metric in found]
+
+
+NAMES = {
+    "mlm.loss": "MLM loss (nats) ↓",
+    "mlm.accuracy": "MLM accuracy ↑",
+    "nsp.accuracy": "NSP accuracy ↑",
+    "accuracy": "accuracy ↑",
+    "macro_f1": "macro-F1 ↑",
+}
+
+
+def write_comparison(comparison: Comparison, stem: Path) -> list[Path]:
+    """Write the comparison as .md and .csv, and the validation curves over each other as .svg and .png.
+
+    Returns the paths written. Where no run has a curve there is no figure, and none is left from before.
+    """
+    document, table, *drawn = (stem.with_name(f"{stem.name}.{kind}") for kind in ("md", "csv", "svg", "png"))
+    curves = [curve for row in comparison.rows if (curve := _curve(row)) is not None]
+    text = to_markdown(comparison)
+    if curves:
+        with theme():
+            save(overlay(curves), stem)
+        text += f"\n![Validation loss of the experiments]({stem.name}.svg)\n"
+    else:
+        for picture in drawn:
+            picture.unlink(missing_ok=True)
+        drawn = []
+    write_text(document, text)
+    _write_csv(comparison, table)
+    return [document, table, *drawn]
+
+
+def to_markdown(comparison: Comparison) -> str:
+    """Return the comparison as Markdown: the table, how to read it, the notes."""
+    marked = any(run.state != "done" for row in comparison.rows for run in row.runs)
+    texts = ["experiment", "changed", "seed", *(["state"] if marked else [])]
+    header = [*texts, *map(_title, comparison.metrics)]
+    rows = [
+        [
+            row.names,
+            _changes(row) or ABSENT,
+            _seeds(row),
+            *([row.runs[0].state] if marked else []),
+            *(_cell(comparison, row, metric) for metric in comparison.metrics),
+        ]
+        for row in comparison.rows
+    ]
+    numeric = [False] * len(texts) + [True] * len(comparison.metrics)
+    legend = (
+        "Arrows point to the better side. In brackets: the difference to the first row, the reference. "
+        "Where a row has several seeds: mean ± sample standard deviation."
+    )
+    notes = "".join(f"- {note}\n" for note in comparison.notes)
+    return f"# Comparison\n\n{markdown(header, rows, numeric)}\n{legend}\n" + (f"\n{notes}" if notes else "")
+
+
+def _title(metric: str) -> str:
+    task, _, name = metric.partition(".")
+    return NAMES.get(metric) or f"{task} {NAMES[name]}"
+
+
+def _changes(row: Row) -> str:
+    return ", ".join(f"{key}={_value(value)}" for key, value in row.changes.items())
+
+
+def _value(value: Any) -> str:
+    """Return a parameter as params.yaml writes it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _seeds(row: Row) -> str:
+    seeds = ", ".join(ABSENT if seed is None else str(seed) for seed in row.seeds)
+    return seeds if len(row.runs) == 1 else f"{seeds} (n = {len(row.runs)})"
+
+
+def _cell(comparison: Comparison, row: Row, metric: str) -> str:
+    value = row.mean(metric)
+    text = format_number(value)
+    if (deviation := row.deviation(metric)) is not None:
+        text += f" ± {format_number(deviation, beside=value)}"
+    if (difference := comparison.difference(row, metric)) is not None:
+        text += f" ({format_number(difference, sign='+', beside=value)})"
+    return text
+
+
+def _write_csv(comparison: Comparison, path: Path) -> None:
+    """Write every number whole: one column per differing parameter, and mean, sd and difference of each metric."""
+    params = list(dict.fromkeys(key for row in comparison.rows for key in row.changes))
+    reference = comparison.rows[0].runs[0].params
+    rows = []
+    for row in comparison.rows:
+        fields: dict[str, Any] = {"experiment": row.names, "state": row.runs[0].state, "n": len(row.runs)}
+        fields["seed"] = " ".join(str(seed) for seed in row.seeds)
+        fields |= {key: _value(row.changes.get(key, reference.get(key))) for key in params}
+        for metric in comparison.metrics:
+            fields[metric] = row.mean(metric)
+            fields[f"{metric}_sd"] = row.deviation(metric)
+            fields[f"{metric}_difference"] = comparison.difference(row, metric)
+        rows.append(fields)
+    write_csv(path, rows, list(rows[0]))
+
+
+def _curve(row: Row) -> Curve | None:
+    """Return the mean curve of a row over the steps that all its runs have, None where there is no step."""
+    steps = [step for step in row.runs[0].curve if all(step in run.curve for run in row.runs)]
+    if not steps:
+        return None
+    losses = [[run.curve[step] for run in row.runs] for step in steps]
+    name = row.runs[0].name
+    if len(row.runs) > 1:
+        name += f" (n = {len(row.runs)})"
+    if row.runs[0].state != "done":
+        name += f" ({row.runs[0].state})"
+    spread = [stdev(values) if len(values) > 1 else 0.0 for values in losses]
+    return Curve(name, shorten(_changes(row), 48, placeholder=" ..."), steps, list(map(mean, losses)), spread)

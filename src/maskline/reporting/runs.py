@@ -1,0 +1,135 @@
+"""The runs that a comparison is made of: the experiments of DVC, or folders without git."""
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from maskline.errors import UserError
+from maskline.reporting.series import to_series
+
+METRICS = "reports/evaluate/metrics.json"
+PRETRAINING = "reports/pretrain/metrics.json"
+CURVE = "reports/pretrain/validation.csv"
+
+Reader = Callable[[str], str | None]
+"""Return the text of a file of the run, None where there is none."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One experiment, read."""
+
+    name: str
+    params: Mapping[str, Any]
+    """Dotted key -> value."""
+    metrics: Mapping[str, float | None]
+    """Dotted key of reports/evaluate/metrics.json -> number; None where it is null, NaN or infinite."""
+    curve: Mapping[float, float]
+    """Step -> validation loss in nats per masked token, NaN where there is none."""
+    state: str
+    """done; diverged (a loss is no number); no metrics; or what DVC says: queued, running, failed."""
+
+
+def read_folder(folder: Path, params: Mapping[str, Any], name: str) -> Run:
+    """Return the run whose `reports/` lie in `folder`; `params` is the content of its params.yaml."""
+
+    def read(path: str) -> str | None:
+        file = folder / path
+        return file.read_text(encoding="utf-8") if file.is_file() else None
+
+    return _read(name, params, read)
+
+
+def read_experiments(revisions: Sequence[str]) -> list[Run]:
+    """Return what DVC knows in the working directory: the runs of commits, of experiments from them, the workspace.
+
+    The first commit of `revisions` comes first, the workspace last.
+
+    Raises:
+        UserError: there is no DVC project, no git or no commit here, or a revision is unknown.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.repo import Repo
+
+    try:
+        with Repo() as repo:
+            states = [state.dumpd() for state in repo.experiments.show(revs=list(revisions))]
+            runs = [run for commit in states[1:] for run in _commit(commit)]
+    except DvcException as error:
+        raise UserError(f"no experiments to read ({error}): name the folders of the runs to compare instead") from None
+    if not runs:
+        raise UserError("nothing is committed here: commit the reference run, or name the folders of the runs")
+    return [*runs, read_folder(Path(), _params(states[0]), "workspace")]
+
+
+def _commit(state: Mapping[str, Any]) -> Iterator[Run]:
+    yield _revision(state["name"], state, "success")
+    for experiment in state["experiments"] or []:
+        executor = experiment["executor"] or {"state": "success"}
+        yield _revision(experiment["name"], experiment["revs"][0], executor["state"])
+
+
+def _revision(name: str | None, state: Mapping[str, Any], outcome: str) -> Run:
+    """Return the run of a revision; of one that did not succeed, the parameters alone."""
+    from dvc.api import DVCFileSystem
+
+    name = name or state["name"] or state["rev"][:7]
+    if state["error"] is not None:
+        outcome = "failed"
+    if outcome != "success":
+        return Run(name, flatten(_params(state)), {}, {}, outcome)
+    files = DVCFileSystem(rev=state["rev"])
+
+    def read(path: str) -> str | None:
+        return files.read_text(path, encoding="utf-8") if files.isfile(path) else None
+
+    try:
+        return _read(name, _params(state), read)
+    finally:
+        files.close()
+
+
+def _params(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    files = state["data"]["params"] if state["data"] else {}
+    params: Mapping[str, Any] = files.get("params.yaml", {}).get("data", {})
+    return params
+
+
+def _read(name: str, params: Mapping[str, Any], read: Reader) -> Run:
+    evaluation, pretraining = (_json(read(path), f"{path} of {name}") for path in (METRICS, PRETRAINING))
+    metrics = {
+        key: float(value) if value is not None and math.isfinite(value) else None
+        for key, value in flatten(evaluation).items()
+        if value is None or isinstance(value, int | float)
+    }
+    rows = csv.DictReader((read(CURVE) or "").splitlines())
+    series = to_series(rows, ("step", "mlm_loss"), f"{CURVE} of {name}")
+    curve = {step: loss for step, loss in zip(series["step"], series["mlm_loss"], strict=True) if not math.isnan(step)}
+    lost = pretraining.get("diverged") or metrics.get("mlm.loss", 0) is None or any(map(math.isnan, curve.values()))
+    state = "diverged" if lost else "done" if metrics else "no metrics"
+    return Run(name, flatten(params), metrics, curve, state)
+
+
+def _json(text: str | None, source: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text or "{}")
+    except ValueError as error:
+        raise UserError(f"{source} is no JSON ({error}): run that experiment again") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{source} holds no metrics by name: run that experiment again")
+    return content
+
+
+def flatten(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return the leaves of nested mappings under dotted keys; lists are leaves."""
+    leaves: dict[str, Any] = {}
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            leaves |= flatten(value, f"{prefix}{key}.")
+        else:
+            leaves[f"{prefix}{key}"] = value
+    return leaves

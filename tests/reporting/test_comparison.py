@@ -1,0 +1,157 @@
+"""Experiments side by side, from runs made by hand."""
+
+import csv
+import json
+from math import sqrt
+
+import pytest
+
+from maskline.errors import UserError
+from maskline.reporting.comparison import compare, to_markdown, write_comparison
+from maskline.reporting.runs import METRICS, PRETRAINING, Run, read_folder
+
+PARAMS = {"seed": 0, "model.layers": 2, "pretrain.peak_lr": 0.002, "compute.device": "cpu"}
+
+
+def make(name, loss=4.5, state="done", **changes):
+    params = PARAMS | {key.replace("__", "."): value for key, value in changes.items()}
+    metrics = {"mlm.loss": loss, "mlm.accuracy": 0.25, "sentiment.accuracy": 0.88, "sentiment.macro_f1": 0.85}
+    return Run(name, params, metrics, {100: 6.0, 200: loss}, state)
+
+
+def cells(comparison):
+    """Return the rows of the Markdown table, header and rule aside."""
+    lines = [line for line in to_markdown(comparison).splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+
+def names(comparison):
+    return [row.names for row in comparison.rows]
+
+
+def test_seeds_become_mean_and_sample_standard_deviation():
+    comparison = compare([make("main", 4.0), make("b", 5.0, seed=2), make("a", 4.2, seed=1)])
+    (row,) = comparison.rows
+    assert row.mean("mlm.loss") == pytest.approx(4.4)  # (4.0 + 4.2 + 5.0) / 3
+    assert row.deviation("mlm.loss") == pytest.approx(sqrt((0.16 + 0.04 + 0.36) / 2))  # 0.529: divided by n - 1
+    assert cells(comparison)[0][:4] == ["main, a, b", "—", "0, 1, 2 (n = 3)", "4.400 ± 0.529"]
+
+
+def test_an_integer_written_with_a_point_is_the_same_value():
+    assert names(compare([make("main", 4.0), make("a", 4.2, seed=1, model__layers=2.0)])) == ["main, a"]
+
+
+def test_differences_are_to_the_reference_row():
+    comparison = compare([make("main", 4.0), make("s1", 4.2, seed=1), make("deep", 4.6, model__layers=4)])
+    reference, deep = comparison.rows
+    assert comparison.difference(reference, "mlm.loss") is None
+    assert comparison.difference(deep, "mlm.loss") == pytest.approx(0.5)  # 4.6 - (4.0 + 4.2) / 2
+    assert cells(comparison)[1][:4] == ["deep", "model.layers=4", "0", "4.600 (+0.500)"]
+
+
+def test_only_the_parameters_that_differ_and_never_compute():
+    runs = [
+        make("main"),
+        make("deep", 4.4, model__layers=4, compute__device="cuda"),
+        make("same", 4.3, model__layers=2.0),
+    ]
+    comparison = compare(runs)
+    assert [dict(row.changes) for row in comparison.rows] == [{}, {}, {"model.layers": 4}]
+    assert "compute" not in to_markdown(comparison)
+    assert "peak_lr" not in to_markdown(comparison)
+
+
+def test_the_order_is_that_of_the_changes_whatever_the_order_of_the_runs():
+    runs = [make(f"l{n}", 4 + n / 10, model__layers=n) for n in (16, 4, 8)] + [make("lr", 4.3, pretrain__peak_lr=0.01)]
+    for others in (runs, runs[::-1]):
+        assert names(compare([make("main"), *others])) == ["main", "l4", "l8", "l16", "lr"]
+
+
+def test_failed_and_diverged_runs_are_marked_and_not_averaged():
+    bad = [
+        make("nan", None, "diverged", seed=1),
+        make("inf", 9.0, "diverged", seed=3),
+        Run("boom", PARAMS | {"seed": 2}, {}, {}, "failed"),
+    ]
+    comparison = compare([make("main"), *bad])
+    assert names(comparison) == ["main", "boom", "inf", "nan"]
+    assert cells(comparison)[1] == ["boom", "—", "2", "failed", "—", "—", "—", "—"]
+    assert cells(comparison)[3][:5] == ["nan", "—", "1", "diverged", "—"]
+
+
+def test_a_repeat_is_left_out_with_a_note():
+    comparison = compare([make("main"), make("workspace", compute__device="cuda")])
+    assert names(comparison) == ["main"]
+    assert comparison.notes == ["workspace repeats main: same parameters, same numbers."]
+
+
+def test_a_change_that_changed_no_number_is_noted_and_not_averaged():
+    comparison = compare([make("main"), make("stale", seed=1)])
+    assert names(comparison) == ["main", "stale"]
+    assert "stale has exactly the numbers of main although seed differs" in comparison.notes[0]
+
+
+def test_the_same_seed_twice_is_not_averaged():
+    comparison = compare([make("main"), make("rerun", 4.4)])
+    assert names(comparison) == ["main", "rerun"]
+    assert "same parameters and seed, other numbers" in comparison.notes[0]
+
+
+def test_a_key_that_only_one_run_has():
+    comparison = compare([make("main"), make("new", 4.4, model__extra=True)])
+    assert dict(comparison.rows[1].changes) == {"model.extra": True}
+    assert "model.extra=true" in to_markdown(comparison)
+
+
+def test_csv_holds_every_number_whole(tmp_path):
+    runs = [make("main", 4.0), make("s1", 4.2, seed=1), make("deep", 1 / 3, model__layers=4)]
+    paths = write_comparison(compare(runs), tmp_path / "v1.0")
+    assert [path.name for path in paths] == ["v1.0.md", "v1.0.csv", "v1.0.svg", "v1.0.png"]
+    with (tmp_path / "v1.0.csv").open(newline="") as file:
+        reference, deep = csv.DictReader(file)
+    assert reference["experiment"] == "main, s1"
+    assert (reference["n"], reference["seed"], reference["model.layers"]) == ("2", "0 1", "2")
+    assert float(reference["mlm.loss_sd"]) == pytest.approx(sqrt(0.02))
+    assert float(deep["mlm.loss"]) == 1 / 3
+    assert (deep["model.layers"], deep["mlm.loss_sd"]) == ("4", "")
+
+
+def test_without_curves_no_figure_is_left(tmp_path):
+    (tmp_path / "c.svg").write_text("old")
+    runs = [Run("main", PARAMS, {"mlm.loss": 4.0}, {}, "done")]
+    assert [path.name for path in write_comparison(compare(runs), tmp_path / "c")] == ["c.md", "c.csv"]
+    assert not (tmp_path / "c.svg").exists()
+
+
+def test_a_folder_is_read_as_it_is(tmp_path, write_reports):
+    write_reports(tmp_path, nsp=None)
+    run = read_folder(tmp_path, {"model": {"layers": 2}}, "here")
+    assert (run.name, run.params, run.state) == ("here", {"model.layers": 2}, "done")
+    assert run.metrics["mlm.loss"] == 4.5
+    assert run.metrics["nsp.accuracy"] is None
+    assert run.curve == {100: 6.0, 200: 5.0, 300: 4.5}
+
+
+@pytest.mark.parametrize(
+    ("mlm", "metrics", "state"),
+    [
+        ((6.0, 5.0, None), None, "diverged"),
+        ((6.0, 5.0, 4.5), '{"mlm": {"loss": NaN}}', "diverged"),
+        ((6.0, 5.0, 4.5), '{"mlm": {"loss": null}}', "diverged"),
+        ((6.0, 5.0, 4.5), "{}", "no metrics"),
+    ],
+)
+def test_what_became_of_a_run(tmp_path, write_reports, mlm, metrics, state):
+    write_reports(tmp_path, mlm=mlm)
+    if metrics is not None:
+        (tmp_path / METRICS).write_text(metrics)
+    run = read_folder(tmp_path, {}, "x")
+    assert run.state == state
+    json.dumps(dict(run.metrics), allow_nan=False)
+
+
+def test_metrics_that_are_no_json_are_named(tmp_path, write_reports):
+    write_reports(tmp_path)
+    (tmp_path / PRETRAINING).write_text('{"steps": 3')
+    with pytest.raises(UserError, match=r"reports/pretrain/metrics\.json of x is no JSON"):
+        read_folder(tmp_path, {}, "x")
