@@ -1,0 +1,32 @@
+"""List the presets, or print one as flags of `dvc exp run`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maskline.errors import UserError
+from pipeline.cli import ParamsFile, run
+
+
+def main(
+    name: Annotated[str | None, typer.Argument(help="A file in the folder of presets, without .yaml.")] = None,
+    params: ParamsFile = Path("params.yaml"),
+    presets: Annotated[Path, typer.Option(help="The folder of presets.", file_okay=False)] = Path("presets"),
+) -> None:
+    """List the presets, or print the flags of one: dvc exp run $(python -m pipeline.preset NAME)."""
+    from maskline.presets import flags, summary
+
+    files = {path.stem: path for path in sorted(presets.glob("*.yaml"))}
+    if name is None:
+        width = max(map(len, files), default=0)
+        for stem, path in files.items():
+            typer.echo(f"{stem:{width}}  {summary(path)}")
+        return
+    if name not in files:
+        raise UserError(f"no preset {name} in {presets}: there are {', '.join(files) or 'none'}")
+    typer.echo(" ".join(flags(files[name], params)))
+
+
+if __name__ == "__main__":
+    run(main)

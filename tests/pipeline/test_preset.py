@@ -1,0 +1,114 @@
+"""Presets: differences that DVC reads back as what the file says."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maskline.errors import UserError
+from maskline.params import PARAMS, parse, read_yaml
+from maskline.presets import _merge, _render, flags, summary
+
+ROOT = Path(__file__).parents[2]
+PRESETS = sorted((ROOT / "presets").glob("*.yaml"))
+
+
+def leaves(content, prefix=()):
+    for key, value in content.items():
+        if isinstance(value, dict):
+            yield from leaves(value, (*prefix, key))
+        else:
+            yield (*prefix, key), value
+
+
+def through_dvc(overrides, reference, folder):
+    """Return the parameters after `dvc exp run -S ...` has written them into a copy of `reference`."""
+    from dvc.utils.hydra import apply_overrides
+
+    path = folder / "written.yaml"
+    shutil.copy(reference, path)
+    apply_overrides(path, overrides)
+    return read_yaml(path)
+
+
+@pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
+def test_every_preset_is_a_difference_that_dvc_reads_back(path, tmp_path):
+    reference, preset = read_yaml(ROOT / PARAMS), read_yaml(path)
+    assert summary(path)
+    known = dict(leaves(reference))
+    assert not [key for key, value in leaves(preset) if key in known and known[key] == value]
+    printed = subprocess.run(
+        [sys.executable, "-m", "pipeline.preset", path.stem], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert printed[::2] == ["-S"] * (len(printed) // 2)
+    written = through_dvc(printed[1::2], ROOT / PARAMS, tmp_path)
+    assert parse(written) == parse(_merge(reference, preset))
+    assert parse(written) != parse(reference)
+
+
+def test_lists_nulls_and_text_that_looks_like_a_number(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(
+        """# everything
+corpus:
+  source: files
+  hub: {config: "20231101", revision: "null"}
+  files: {paths: [../data/*.jsonl.gz, b-1.txt]}
+  sample: {members: {de: a/b.json}}
+tasks: {sentiment: {labels: [سلبي, إيجابي]}}
+pretrain: {steps: null, epochs: 5, peak_lr: 5e-5, nsp: false}
+"""
+    )
+    printed = " ".join(flags(path, ROOT / PARAMS)).split()
+    written = through_dvc(printed[1::2], ROOT / PARAMS, tmp_path)
+    assert written == _merge(read_yaml(ROOT / PARAMS), read_yaml(path))
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.recursive(VALUES, lambda inner: st.lists(inner, max_size=3), max_leaves=4))
+def test_every_value_comes_back_or_is_refused(value):
+    from dvc.utils.hydra import to_hydra_overrides
+
+    try:
+        rendered = _render(value, "here")
+    except UserError:
+        return
+    assert rendered.split() == [rendered]
+    (override,) = to_hydra_overrides([f"key={rendered}"])
+    assert repr(override.value()) == repr(value)
+
+
+@pytest.mark.parametrize("text", ["two words", "$HOME", "a;b", "a'b", "`id`", "a\nb", "{a}", "a\\b", "a\x00b"])
+def test_text_that_a_shell_would_take_apart_is_refused(text):
+    with pytest.raises(UserError, match="do not survive"):
+        _render(text, "here")
+
+
+def fails(tmp_path, content):
+    path = tmp_path / "p.yaml"
+    path.write_text(content)
+    with pytest.raises(UserError) as error:
+        flags(path, ROOT / PARAMS)
+    return str(error.value)
+
+
+def test_a_preset_that_params_would_refuse_is_refused(tmp_path):
+    assert "unknown key model.layrs" in fails(tmp_path, "model: {layrs: 4}")
+    assert "hidden 130 is not divisible by heads 4" in fails(tmp_path, "model: {hidden: 130, heads: 4}")
+    assert "changes nothing" in fails(tmp_path, "# nothing\n")
+
+
+def test_the_list_and_an_unknown_name():
+    command = [sys.executable, "-m", "pipeline.preset"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert [line.split()[0] for line in listed.splitlines()] == [path.stem for path in PRESETS]
+    done = subprocess.run([*command, "nope"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: no preset nope in presets: there are french, ")
