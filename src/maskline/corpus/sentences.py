@@ -12,8 +12,10 @@ from icu4py.breakers import SentenceBreaker
 from maskline.corpus.abbreviations import RULES, Rules
 
 _PARAGRAPH_ENDS = "\n\r\x85\u2028\u2029"
+_TAIL = 256  # characters looked back at: a line without end must not take time without end
 _OPENING = "([{\"'«\u2039\u201c\u201d\u201e\u2018¿¡「『《〈【\uff08"
 _MIDST = "…,;:،؛–—-/"  # noqa: RUF001
+_ASTRAY = re.compile(r"(?:[(\[{「『《〈【\uff08]|(?<=[。\uff01\uff1f])[\u201c\u2018])+$")
 _LETTER = re.compile(r"[^\W\d_]")
 _FIRST_WORD = re.compile(r"\W*(\w+['\u2019]?)(?!\.)")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.-?)+")
@@ -30,16 +32,16 @@ def split_sentences(text: str, language: str) -> list[str]:
     sentences = []
     current = ""
     for piece in SentenceBreaker(text, language):
-        if current and not _goes_on(current, piece, rules):
-            sentences.append(current)
-            current = ""
+        if current and not _goes_on(current[-_TAIL:], piece, rules):
+            ended, current = _without_astray(current)
+            sentences.append(ended)
         current += piece
     sentences.append(current)
     return [stripped for sentence in sentences if (stripped := sentence.strip())]
 
 
 def _goes_on(sentence: str, following: str, rules: Rules) -> bool:
-    """Return whether `following` belongs to `sentence`, although ICU would end it."""
+    """Return whether `following` belongs to `sentence`, of which this is the end, although ICU would end it."""
     if sentence[-1] in _PARAGRAPH_ENDS:
         return False
     if following[0] in _MIDST or following.lstrip(_OPENING)[:1].islower():  # enough?…  Yahoo! was  "Who?" asked
@@ -53,3 +55,9 @@ def _goes_on(sentence: str, following: str, rules: Rules) -> bool:
         return False
     opener = _FIRST_WORD.match(following)
     return opener is None or opener[1].replace("\u2019", "'") not in rules.openers
+
+
+def _without_astray(sentence: str) -> tuple[str, str]:
+    """Part from `sentence` the brackets that open the next one; without a space before them, ICU has them close it."""
+    astray = _ASTRAY.search(sentence) if sentence[-1] in _OPENING else None
+    return (sentence[: astray.start()], astray[0]) if astray else (sentence, "")

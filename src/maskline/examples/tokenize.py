@@ -89,8 +89,8 @@ def write_tokens(
     Raises:
         UserError: the tokenizer is incomplete, or a process was killed.
     """
-    fresh_directory(directory)
     loaded = load_tokenizer(tokenizer)
+    fresh_directory(directory)
     with ShardWriter(directory, loaded.vocab_size, shard_tokens, {"language": language, **provenance}) as writer:
         counts = writer.counts
         counts.update(unknown=0, dropped_documents=0, dropped_sentences=0)

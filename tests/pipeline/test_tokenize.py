@@ -1,0 +1,81 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from maskline.corpus.articles import Article, Source, read_articles, write_corpus
+from maskline.examples.shards import TokenShards
+from maskline.params import load, read_yaml
+from maskline.storage import MANIFEST, read_json, sha256
+from maskline.tokenization.save import save
+from maskline.tokenization.wordpiece import train
+
+
+@pytest.fixture(name="data")
+def _data(tmp_path):
+    """Write params, a corpus and a tokenizer to the temporary directory."""
+    settings = read_yaml(Path("params.yaml"))
+    settings["tokenizer"]["vocab_size"] = 150
+    settings["tokenize"]["shard_tokens"] = 300
+    YAML().dump(settings, tmp_path / "params.yaml")
+    articles = [Article(str(i), "", "", f"Page {i} is by Dr. Who.\n" + "It is short. " * (i % 4)) for i in range(80)]
+    write_corpus(tmp_path / "corpus", Source(articles, {"source": "test"}, "none"), 10, 0.2)
+    params = load(tmp_path / "params.yaml").tokenizer
+    tokenizer = train(lambda: (article.text for article in read_articles(tmp_path / "corpus", "train")), params)
+    save(tokenizer, tmp_path / "tokenizer", params, {})
+    return tmp_path
+
+
+def run(data, out="out", seed="0"):
+    command = [sys.executable, "-m", "pipeline.tokenize", "--params", str(data / "params.yaml")]
+    command += ["--corpus", str(data / "corpus"), "--tokenizer", str(data / "tokenizer")]
+    command += ["--tokens", str(data / out / "tokens"), "--report", str(data / out / "report")]
+    environment = os.environ | {"PYTHONPATH": "src", "PYTHONHASHSEED": seed}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def files(directory):
+    return {path.relative_to(directory).as_posix(): sha256(path) for path in directory.rglob("*") if path.is_file()}
+
+
+def test_both_splits_become_shards_with_the_same_bytes_in_every_process(data):
+    done = run(data)
+    assert done.returncode == 0, done.stderr
+    metrics = read_json(data / "out" / "report" / "metrics.json")
+    for split in ("train", "validation"):
+        shards = TokenShards(data / "out" / "tokens" / split)
+        articles = list(read_articles(data / "corpus", split))
+        assert metrics[split]["documents"] == shards.manifest["documents"] == len(articles)
+        sentences = sum(1 + article.text.count("short") for article in articles)
+        assert metrics[split]["sentences"] == sum(len(shard.sentence_offsets) - 1 for shard in shards) == sentences
+        single = sum(article.text.count("short") == 0 for article in articles)
+        assert metrics[split]["one_sentence_share"] == single / len(articles)
+        assert f"{split}: {shards.manifest['tokens']:,} tokens" in done.stdout
+        expected = {"language": "en", "corpus": sha256(data / "corpus" / MANIFEST)}
+        assert (expected | {"tokenizer": sha256(data / "tokenizer" / MANIFEST)}).items() <= shards.manifest.items()
+    assert len(list((data / "out" / "tokens" / "train").glob("*.arrow"))) > 1
+    run(data, "again", seed="7")
+    assert files(data / "out") == files(data / "again")
+
+
+@pytest.mark.parametrize("damaged", ["corpus/articles-00000.parquet", "tokenizer/tokenizer.json"])
+def test_a_truncated_file_is_one_line(damaged, data):
+    path = data / damaged
+    path.write_bytes(path.read_bytes()[:-20])
+    done = run(data)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: {path} is not what ")
+    assert done.stderr.count("\n") == 1
+    assert not (data / "out" / "report").exists()
+
+
+def test_an_interrupted_run_again_is_whole(data):
+    run(data)
+    whole = files(data / "out")
+    (data / "out" / "tokens" / "train" / MANIFEST).unlink()
+    (data / "out" / "tokens" / "train" / "tokens-00099.arrow").write_bytes(b"left over")
+    assert run(data).returncode == 0
+    assert files(data / "out") == whole
