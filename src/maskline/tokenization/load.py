@@ -27,12 +27,17 @@ class SpecialIds:
 
 
 class LoadedTokenizer:
-    """A tokenizer with the size of its vocabulary and the ids of its special tokens."""
+    """A tokenizer with its vocabulary and the ids of its special tokens.
+
+    Attributes:
+        pieces: how each token is spelled, by id.
+    """
 
     def __init__(self, backend: Tokenizer) -> None:
         self.backend = backend
         self.vocab_size: int = backend.get_vocab_size()
         vocabulary = backend.get_vocab()
+        self.pieces = sorted(vocabulary, key=vocabulary.__getitem__)
         self.special = SpecialIds(*(vocabulary[token] for token in SPECIAL_TOKENS))
 
 

@@ -1,0 +1,44 @@
+"""Show what a pretrained model puts in place of [MASK]."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline.cli import InputDirectory, run
+
+
+def main(
+    text: Annotated[
+        str, typer.Argument(help='A text with one or more [MASK], such as "Paris is the capital of [MASK]."')
+    ],
+    model: InputDirectory = Path("data/models/pretrained"),
+    top: Annotated[int, typer.Option(help="How many tokens to show.", min=1)] = 5,
+) -> None:
+    """Print the most probable tokens for each [MASK] in TEXT, on the CPU.
+
+    A token that begins with ## continues the word before it.
+    """
+    import torch
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from maskline.evaluation.masks import fill_masks
+    from maskline.tokenization.load import load_tokenizer
+    from maskline.training.export import load_pretraining_model
+
+    loaded = load_pretraining_model(model)
+    fills = fill_masks(loaded, load_tokenizer(model), text, top, torch.device("cpu"))
+    for number, candidates in enumerate(fills, 1):
+        title = f"[MASK] {number} of {len(fills)}" if len(fills) > 1 else None
+        table = Table("token", "probability", "sentence", box=box.SIMPLE_HEAD, title=title and Text(title))
+        table.columns[1].justify = "right"
+        for token, probability, sentence in candidates:
+            table.add_row(Text(token), f"{probability:.3f}", Text(sentence))
+        Console(highlight=False).print(table)
+
+
+if __name__ == "__main__":
+    run(main)

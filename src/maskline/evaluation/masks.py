@@ -1,0 +1,90 @@
+"""What the model puts in place of [MASK]."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maskline.errors import UserError
+from maskline.evaluation.inputs import to_inputs
+from maskline.examples.batches import Batch
+from maskline.examples.pairs import IGNORE
+from maskline.model.heads import PretrainingModel
+from maskline.tokenization.load import LoadedTokenizer, SpecialIds
+from maskline.tokenization.wordpiece import PREFIX
+
+MASK = "[MASK]"
+
+
+class Fill(NamedTuple):
+    """A token in place of a mask."""
+
+    token: str
+    probability: float
+    text: str
+    """The whole text with it; other masks stay."""
+
+
+@torch.no_grad()
+def mask_probabilities(
+    model: PretrainingModel,
+    input_ids: NDArray[Any],
+    token_type_ids: NDArray[Any],
+    special: SpecialIds,
+    device: torch.device,
+) -> NDArray[np.float32]:
+    """Return how probable each token is at each of the M masks of one example, (M, V); without dropout.
+
+    `input_ids` and `token_type_ids` are (T,), with the special tokens.
+    """
+    was_training = model.training
+    model.eval()
+    masks = np.flatnonzero(input_ids == special.mask)
+    batch = Batch(
+        input_ids=input_ids[None].astype(np.int64),
+        token_type_ids=token_type_ids[None].astype(np.int64),
+        attention_mask=np.ones((1, len(input_ids)), bool),
+        masked_positions=masks,
+        masked_labels=np.full(len(masks), IGNORE),
+        next_sentence_label=np.full(1, IGNORE),
+    )
+    logits, _ = model(to_inputs(batch, device))
+    probabilities: NDArray[np.float32] = logits.float().softmax(1).cpu().numpy()
+    model.train(was_training)
+    return probabilities
+
+
+def ranking(probabilities: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return all tokens from the most probable on, (V,) -> (V,); equally probable ones by id."""
+    return np.argsort(-probabilities, kind="stable")
+
+
+def fill_masks(
+    model: PretrainingModel, tokenizer: LoadedTokenizer, text: str, top: int, device: torch.device
+) -> list[list[Fill]]:
+    """Return the `top` most probable tokens for each [MASK] in `text`.
+
+    Raises:
+        UserError: `text` has no [MASK], or is longer than the model reads.
+    """
+    parts = text.split(MASK)
+    if len(parts) == 1:
+        raise UserError(f'there is no {MASK} to fill: write one where a word is missing, as in "The sky is {MASK}."')
+    ids = np.array(tokenizer.backend.encode(text).ids)
+    if len(ids) > (longest := model.encoder.params.max_positions):
+        raise UserError(f"the text has {len(ids)} tokens and the model reads at most {longest}: shorten it")
+    probabilities = mask_probabilities(model, ids, np.zeros_like(ids), tokenizer.special, device)
+    return [
+        [
+            Fill(tokenizer.pieces[token], float(row[token]), _insert(parts, mask, tokenizer.pieces[token]))
+            for token in ranking(row)[:top]
+        ]
+        for mask, row in enumerate(probabilities)
+    ]
+
+
+def _insert(parts: list[str], mask: int, piece: str) -> str:
+    """Return the text between masks with `piece` in place of mask number `mask`; a continuing one joins its word."""
+    before, after = MASK.join(parts[: mask + 1]), MASK.join(parts[mask + 1 :])
+    return before.rstrip() + piece.removeprefix(PREFIX) + after if piece.startswith(PREFIX) else before + piece + after
