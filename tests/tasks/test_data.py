@@ -101,6 +101,14 @@ def test_other_examples_and_their_order_move_none(tmp_path_factory, others, rand
     assert all(before[split] <= after[split] for split in before)
 
 
+def test_a_copy_stands_where_its_original_would(tmp_path):
+    write(tmp_path / "a", PAIRS)
+    write(tmp_path / "b", [(f"RT @user: {text.upper()} http://t.co/x", label) for text, label in PAIRS])
+    original, copy = everything(tmp_path / "a"), everything(tmp_path / "b")
+    for split, examples in original.items():
+        assert {duplicate_key(text) for text, _ in examples} == {duplicate_key(text) for text, _ in copy[split]}
+
+
 def test_the_same_examples_are_the_same_bytes(tmp_path):
     for name in "ab":
         write(tmp_path / name, PAIRS)
