@@ -1,0 +1,31 @@
+# Needs git, make and Python 3.11 or newer; everything else is installed into .venv.
+# Another Python than the first on the path: make setup PYTHON=python3.12
+
+SHELL := bash
+PYTHON ?= python3
+INSTALLED := .venv/.installed
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+.PHONY: setup repro check test
+
+setup: $(INSTALLED)
+
+repro: setup
+	dvc repro
+	python -m pipeline.results
+
+check: setup
+	ruff format --check
+	ruff check
+	mypy
+	lint-imports
+
+test: check
+	pytest
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: maskline needs Python 3.11 or newer: name one, as in make setup PYTHON=python3.12" >&2; exit 1; }
+	@.venv/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	.venv/bin/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
