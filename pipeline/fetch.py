@@ -21,7 +21,6 @@ def main(
     from maskline.corpus.articles import write_corpus
     from maskline.corpus.sources import open_source
     from maskline.params import load
-    from maskline.storage import fresh_directory
     from maskline.tasks.data import write_task
     from maskline.tasks.sources import open_task
 
@@ -35,7 +34,6 @@ def main(
     typer.echo(_listed("splits", {split: counts["articles"] for split, counts in manifest["splits"].items()}))
     typer.echo(_listed("dropped", manifest["dropped"]))
 
-    fresh_directory(tasks)
     for name, task in loaded.tasks.items():
         manifest = write_task(tasks / name, name, examples[name], task)
         typer.echo(f"{tasks / name}: {manifest['examples']:,} examples of {manifest['read']:,} read")

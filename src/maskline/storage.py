@@ -14,6 +14,8 @@ from typing import Any
 from maskline.errors import UserError
 
 MANIFEST = "manifest.json"
+INCOMPLETE = ".incomplete"
+"""Stands in a directory from its making until its manifest is written."""
 
 
 @contextmanager
@@ -117,10 +119,18 @@ def source_fingerprint() -> str:
 
 
 def fresh_directory(path: Path) -> Path:
-    """Return `path` as an empty directory; what an interrupted run left in it is removed."""
+    """Return `path` as a directory to fill; what an earlier or interrupted run left in it is removed.
+
+    Raises:
+        UserError: `path` holds files that no stage wrote.
+    """
     if path.exists():
+        ours = (path / MANIFEST).is_file() or (path / INCOMPLETE).is_file()
+        if not ours and any(path.iterdir()):
+            raise UserError(f"{path} holds files that no stage wrote, and would be replaced: name another folder")
         shutil.rmtree(path)
     path.mkdir(parents=True)
+    (path / INCOMPLETE).touch()
     return path
 
 
@@ -129,9 +139,10 @@ def write_manifest(directory: Path, content: Mapping[str, Any]) -> None:
     files = {
         path.relative_to(directory).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}
         for path in sorted(directory.rglob("*"))
-        if path.is_file() and path.name != MANIFEST
+        if path.is_file() and path.name not in (MANIFEST, INCOMPLETE)
     }
     write_json(directory / MANIFEST, {**content, "files": files})
+    (directory / INCOMPLETE).unlink(missing_ok=True)
 
 
 def read_manifest(directory: Path, stage: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from maskline.errors import UserError
 from maskline.reporting.series import Series, last_number, read_series, to_series
 from maskline.reporting.style import BLUE, CYCLE, GREY, INK, VERMILION, Label, label_right, save, theme
 from maskline.reporting.tables import ABSENT, format_number
-from maskline.storage import fresh_directory, read_csv, read_json
+from maskline.storage import fresh_directory, read_csv, read_json, write_manifest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +43,7 @@ def plot_reports(reports: Path, out: Path) -> None:
             save(finetuning(folder.name, curves), out / f"{folder.name}-finetuning")
         for path in sorted((reports / "evaluate").glob("*-confusion.csv")):
             save(confusion(path.stem.removesuffix("-confusion"), read_csv(path)), out / path.stem)
+    write_manifest(out, {})
 
 
 def pretraining(train: Series, validation: Series, unigram_loss: float | None) -> "Figure":
