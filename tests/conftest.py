@@ -1,12 +1,15 @@
-"""What several tests build on: a run's reports in miniature, and a folder of wheels in place of the package index."""
+"""What several tests build on: a run's reports in miniature, wheels in place of the package index, a tiny project."""
 
 import math
 import os
 import zipfile
 from pathlib import Path
+from random import Random
 
 import pytest
+from ruamel.yaml import YAML
 
+from maskline.params import load, read_yaml
 from maskline.storage import sha256, write_csv, write_json
 
 PRETRAIN_TRAIN = ("step", "epoch", "tokens", "lr", "mlm_loss", "nsp_loss", "loss", "grad_norm")
@@ -78,3 +81,122 @@ def _publish(tmp_path, monkeypatch):
         return sha256(wheel)
 
     return publish
+
+
+TINY = {
+    "tokenizer": {"vocab_size": 120, "min_frequency": 1},
+    "premask": {"max_seq_length": 32},
+    # Weights this large make a model that nothing trained tell its inputs apart.
+    "model": {
+        "layers": 1,
+        "hidden": 16,
+        "heads": 2,
+        "intermediate": 32,
+        "max_positions": 32,
+        "initializer_range": 0.5,
+    },
+    "pretrain": {
+        "max_seq_length": 32,
+        "steps": 4,
+        "warmup_steps": 1,
+        "global_batch": 8,
+        "micro_batch": 4,
+        "evaluate_every": 2,
+        "checkpoint_every": 2,
+        "log_every": 1,
+    },
+    "evaluate": {"samples": 3},
+    "compute": {"device": "cpu", "threads": 1, "workers": 1, "progress": "lines"},
+}
+TINY_TASK = {"max_seq_length": 16, "epochs": 1, "warmup_steps": 1, "global_batch": 8, "micro_batch": 4}
+
+
+def write_params(path, **sections):
+    """Write the reference params.yaml to `path` with the values of TINY, and then those of `sections`, in place."""
+    content = read_yaml(Path(__file__).parents[1] / "params.yaml")
+    content["finetune"]["sentiment"] |= TINY_TASK
+    for changes in (TINY, sections):
+        for section, values in changes.items():
+            content[section] |= values
+    with path.open("w", encoding="utf-8") as file:
+        YAML(typ="safe", pure=True).dump(content, file)
+
+
+@pytest.fixture(name="write_params")
+def _write_params():
+    return write_params
+
+
+def tiny_articles(number):
+    """Return `number` articles of two to five sentences over a few words; always the same."""
+    from maskline.corpus.articles import Article
+
+    random = Random(number)
+    nouns = ("river", "mountain", "city", "painter", "engine", "garden")
+    verbs = ("meets", "follows", "paints", "sees")
+    articles = []
+    for article in range(number):
+        topic = random.choice(nouns)
+        sentences = [
+            f"The {topic} {random.choice(verbs)} the {random.choice(nouns)} of {random.choice(nouns)}."
+            for _ in range(random.randint(2, 5))
+        ]
+        articles.append(Article(f"{number}-{article}", topic, "", " ".join(sentences)))
+    return articles
+
+
+@pytest.fixture(scope="session", name="tiny_project")
+def _tiny_project(tmp_path_factory):
+    """Return a folder laid out as the repository: params.yaml, tiny data, and models that nothing trained.
+
+    It is shared: a test that changes something copies it first.
+    """
+    import torch
+
+    from maskline.examples.premasked import premask
+    from maskline.examples.tokenize import write_tokens
+    from maskline.model.heads import ClassificationModel, PretrainingModel
+    from maskline.tasks.data import write_task
+    from maskline.tasks.sources import TaskSource
+    from maskline.tokenization.save import save
+    from maskline.tokenization.wordpiece import train
+    from maskline.training.export import export
+
+    root = tmp_path_factory.mktemp("project")
+    data, models = root / "data", root / "data" / "models"
+    write_params(root / "params.yaml")
+    params = load(root / "params.yaml")
+    splits = {"train": tiny_articles(60), "validation": tiny_articles(20)}
+    tokenizer = train(lambda: [article.text for article in splits["train"]], params.tokenizer)
+    save(tokenizer, data / "tokenizer", params.tokenizer, {})
+    for split, articles in splits.items():
+        write_tokens(
+            data / "tokens" / split,
+            articles,
+            data / "tokenizer",
+            language="en",
+            shard_tokens=500,
+            workers=1,
+            provenance={},
+        )
+    premask(params.premask, data / "tokens" / "validation", data / "tokenizer", data / "validation")
+    pairs = [(f"a {'good' if n % 3 else 'bad'} garden {n}", "positive" if n % 3 else "negative") for n in range(120)]
+    write_task(data / "tasks" / "sentiment", "sentiment", TaskSource(pairs, {}, "none"), params.tasks["sentiment"])
+
+    vocab_size = tokenizer.get_vocab_size()
+    pretrained = PretrainingModel(params.model, vocab_size)
+    pretrained.reset(torch.Generator().manual_seed(0))
+    export(models / "pretrained", pretrained, "BertForPreTraining", data / "tokenizer", "", {})
+    for seed, name in enumerate(("sentiment", "sentiment-scratch")):
+        classifier = ClassificationModel(params.model, vocab_size, 2, dropout=0.0)
+        classifier.reset(torch.Generator().manual_seed(seed))
+        export(
+            models / name,
+            classifier,
+            "BertForSequenceClassification",
+            data / "tokenizer",
+            "",
+            {},
+            params.tasks["sentiment"].labels,
+        )
+    return root

@@ -1,7 +1,6 @@
 """A page of sample predictions, to see with one's own eyes what the losses mean."""
 
 import re
-import unicodedata
 from typing import Any
 
 import numpy as np
@@ -62,25 +61,25 @@ def _excerpt(ids: NDArray[Any], place: int, tokenizer: LoadedTokenizer) -> str:
     while stop < end and tokenizer.pieces[ids[stop]].startswith(PREFIX):
         stop += 1
     text: str = tokenizer.backend.decode(ids[start:stop].tolist(), skip_special_tokens=False)
+    if text.startswith(PREFIX):  # the segment itself begins inside a word
+        text = "…" + text.removeprefix(PREFIX)
     return "… " * (start > first) + text + " …" * (stop < end)
 
 
 def _quote(excerpt: str) -> str:
     """Return an excerpt as Markdown, the mask set apart.
 
-    What runs from right to left is isolated: a Latin [MASK] would else split an Arabic sentence into halves that change
-    places.
+    It is isolated, so that its own script gives its direction: in a page that runs from left to right, a Latin [MASK]
+    would split an Arabic sentence into halves that change places.
     """
-    shown = _escape(excerpt).replace(_escape(MASK), f"`{MASK}`")
-    right_to_left = any(unicodedata.bidirectional(character) in {"R", "AL"} for character in excerpt)
-    return f"<bdi>{shown}</bdi>" if right_to_left else shown
+    return f"<bdi>{_escape(excerpt).replace(_escape(MASK), f'`{MASK}`')}</bdi>"
 
 
 def _table(probabilities: NDArray[np.float32], truth: int, tokenizer: LoadedTokenizer) -> str:
     rows = ["| rank | token | probability |", "|--:|:--|--:|"]
     for rank, token in enumerate(ranking(probabilities), 1):
         if rank <= TOP or token == truth:
-            bold = "**" * (token == truth)
+            bold = "**" if token == truth else ""
             number = probabilities[token]
             shown = f"{number:.3f}" if number >= 0.001 else f"{number:.1e}"
             rows.append(f"| {rank} | {bold}{_escape(tokenizer.pieces[token])}{bold} | {shown} |")

@@ -63,14 +63,16 @@ def export(
 
 
 def load_pretraining_model(directory: Path, stage: str = "pretrain") -> PretrainingModel:
-    """Return the pretrained model in `directory`, which `stage` wrote.
+    """Return the pretrained model in `directory`, which `stage` wrote; what was trained without NSP lacks its head.
 
     Raises:
-        UserError: the directory is incomplete or damaged.
+        UserError: the directory is incomplete or damaged, or holds a fine-tuned model.
     """
     params, vocab_size, weights = read_model(directory, stage)
     model = PretrainingModel(params, vocab_size)
-    from_hugging_face(model, weights)
+    missing = from_hugging_face(model, weights)
+    if any(name.startswith("mlm.") for name in missing):
+        raise UserError(f"{directory} has no masked-language-model head: give the directory of a pretrained model")
     return model
 
 

@@ -1,0 +1,100 @@
+import json
+import shutil
+import sys
+
+import pytest
+
+from maskline.errors import UserError
+from maskline.params import TokenizerParams
+from maskline.storage import read_csv
+from maskline.tokenization.save import save
+from maskline.tokenization.wordpiece import train
+from pipeline.cli import run
+from pipeline.evaluate import main
+
+
+def evaluate(project, reports, data=None, params=None):
+    data = data or project / "data"
+    main(
+        params or project / "params.yaml",
+        data / "tokens" / "train",
+        data / "validation",
+        data / "tokenizer",
+        data / "tasks",
+        data / "models",
+        reports,
+    )
+
+
+def strict(path):
+    def refuse(constant):
+        raise ValueError(constant)
+
+    return json.loads(path.read_text(), parse_constant=refuse)
+
+
+def test_reports_have_what_is_promised(tiny_project, tmp_path, capsys):
+    evaluate(tiny_project, tmp_path)
+    metrics = strict(tmp_path / "metrics.json")
+    assert list(metrics) == ["mlm", "nsp", "sentiment"]
+    assert list(metrics["sentiment"]) == [
+        *("accuracy", "macro_f1", "majority_accuracy", "tfidf_accuracy", "tfidf_macro_f1"),
+        *("scratch_accuracy", "scratch_macro_f1"),
+    ]
+    assert all(isinstance(value, float) for section in metrics.values() for value in section.values())
+    confusion = read_csv(tmp_path / "sentiment-confusion.csv")
+    assert [*confusion[0]] == ["label", "predicted", "count"]
+    classes = read_csv(tmp_path / "sentiment-classes.csv")
+    assert [row["label"] for row in classes] == ["negative", "positive"]
+    assert (tmp_path / "samples.md").read_text().count("\n## ") == 3
+    assert strict(tmp_path / "timing.json")["seconds"] > 0
+    assert capsys.readouterr().out.splitlines()[0].startswith(f"mlm: loss {metrics['mlm']['loss']:.4g}, perplexity")
+
+
+def test_again_gives_the_same_bytes(tiny_project, tmp_path):
+    for run_ in ("first", "second"):
+        evaluate(tiny_project, tmp_path / run_)
+    for path in (tmp_path / "first").iterdir():
+        if path.name != "timing.json":
+            assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes()
+
+
+def test_without_nsp_its_accuracy_is_null(tiny_project, tmp_path, write_params, capsys):
+    write_params(tmp_path / "params.yaml", pretrain={"nsp": False}, evaluate={"samples": 0})
+    evaluate(tiny_project, tmp_path, params=tmp_path / "params.yaml")
+    nsp = strict(tmp_path / "metrics.json")["nsp"]
+    assert nsp["accuracy"] is None
+    assert nsp["overlap_accuracy"] > 0
+    assert "nsp: accuracy -, overlap_accuracy" in capsys.readouterr().out
+
+
+def test_models_of_another_tokenizer_are_refused(tiny_project, tmp_path):
+    data = shutil.copytree(tiny_project / "data", tmp_path / "data")
+    params = TokenizerParams(
+        kind="wordpiece", vocab_size=120, min_frequency=1, lowercase=False, strip_accents=False, max_unk_rate=0
+    )
+    save(train(lambda: ["another text"], params), data / "tokenizer", params, {})
+    with pytest.raises(UserError, match=r"pretrained was made with another tokenizer .* run `dvc repro pretrain`"):
+        evaluate(tiny_project, tmp_path / "reports", data)
+
+
+def test_models_of_other_labels_are_refused(tiny_project, tmp_path):
+    data = shutil.copytree(tiny_project / "data", tmp_path / "data")
+    manifest = data / "tasks" / "sentiment" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"positive"\n', '"other"\n'))
+    with pytest.raises(UserError, match=r"tells negative, positive apart, .* has negative, other: run `dvc repro"):
+        evaluate(tiny_project, tmp_path / "reports", data)
+    assert not (tmp_path / "reports" / "metrics.json").exists()
+
+
+def test_a_missing_model_is_one_line(tiny_project, tmp_path, monkeypatch, capsys):
+    data = shutil.copytree(tiny_project / "data", tmp_path / "data")
+    shutil.rmtree(data / "models" / "sentiment-scratch")
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(tiny_project / "params.yaml", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["evaluate"])
+    with pytest.raises(SystemExit) as stop:
+        run(main)
+    assert stop.value.code == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error == "error: data/models/sentiment-scratch is incomplete (no manifest.json): run `dvc repro finetune`"

@@ -1,0 +1,53 @@
+import sys
+
+import pytest
+
+from pipeline.cli import run
+from pipeline.fill_mask import main
+
+
+@pytest.fixture(name="fill")
+def _fill(tiny_project, monkeypatch, capsys):
+    """Return a function that runs the command and gives its exit code, output and errors."""
+
+    def fill(*arguments, model="pretrained"):
+        directory = tiny_project / "data" / "models" / model
+        monkeypatch.setattr(sys, "argv", ["fill_mask", *arguments, "--model", str(directory)])
+        with pytest.raises(SystemExit) as stop:
+            run(main)
+        return stop.value.code, *capsys.readouterr()
+
+    return fill
+
+
+def test_a_table_per_mask(fill):
+    code, output, _ = fill("The [MASK] meets the [MASK].", "--top", "2")
+    assert code == 0
+    assert "[MASK] 1 of 2" in output
+    assert "[MASK] 2 of 2" in output
+    assert output.count("meets the [MASK].") == 2
+    assert output.count("The [MASK] meets") == 2
+
+
+def test_five_by_default_and_brackets_stay_as_typed(fill):
+    code, output, _ = fill("[b] [MASK]")
+    assert code == 0
+    assert output.count("[b]") == 5
+    assert "of 1" not in output
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "message"),
+    [
+        ("Paris.", "pretrained", "there is no [MASK] to fill"),
+        ("[MASK]" + " the" * 99, "pretrained", "the text has 102 tokens and the model reads at most 32: shorten it"),
+        ("[MASK]", "sentiment", "has no masked-language-model head: give the directory of a pretrained model"),
+        ("[MASK]", "nothing", "nothing is incomplete (no manifest.json): run `dvc repro pretrain`"),
+    ],
+)
+def test_bad_input_is_one_line(fill, text, model, message):
+    code, output, error = fill(text, model=model)
+    assert code == 1
+    assert message in error
+    assert len(error.splitlines()) == 1
+    assert output == ""
