@@ -93,7 +93,11 @@ def test_a_model_that_names_one_class_is_called_out(report_task):
     models, _, report = report_task
     with torch.no_grad():
         models["pretrained"].classifier.bias.copy_(torch.tensor([1e4, 0.0]))
+        models["scratch"].classifier.bias.copy_(torch.tensor([0.0, 1e4]))
     result = report()
+    negative = result.classes[0]["support"] / sum(row["support"] for row in result.classes)
+    assert result.metrics["accuracy"] == negative != 0.5
+    assert result.metrics["scratch_accuracy"] == 1 - negative
     assert result.warnings == [
         "sentiment: every test text is predicted as negative: the accuracy is that of naming one class"
     ]
