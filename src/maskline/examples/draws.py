@@ -46,8 +46,9 @@ def permute(keys: Bits, positions: NDArray[np.integer], n: int) -> NDArray[np.in
     """Return where each of `positions` goes in a random order of range(n): a bijection, without a table of n.
 
     A Feistel network over the smallest even number of bits that holds n; what falls outside walks on until it is in.
+    Under 6 bits its rounds would not mix.
     """
-    half = np.uint64(max(1, ((n - 1).bit_length() + 1) // 2))
+    half = np.uint64(max(3, ((n - 1).bit_length() + 1) // 2))
     mask = (np.uint64(1) << half) - np.uint64(1)
     round_keys = draw(keys, np.arange(_FEISTEL_ROUNDS))
 

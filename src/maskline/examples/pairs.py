@@ -124,7 +124,8 @@ class PairSource:
 
     def gather(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[NDArray[Any]]:
         """Return views of the tokens of each segment."""
-        shards = np.searchsorted(self._bases, starts, "right") - 1
+        # Inner bases alone: an empty segment may start where the last shard ends.
+        shards = np.searchsorted(self._bases[1:-1], starts, "right")
         local = starts - self._bases[shards]
         return [
             self._tokens[shard][start : start + length]
