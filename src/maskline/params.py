@@ -7,7 +7,8 @@ in it may change what a stage means to compute. Relations between fields are che
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from maskline.errors import UserError
 
@@ -31,6 +32,14 @@ class Section(BaseModel):
     """A part of params.yaml: unknown keys are errors, values do not change once read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_boolean(cls, value: Any, info: ValidationInfo) -> Any:
+        """Keep pydantic from taking `true` for the number 1."""
+        if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation is not bool:
+            raise PydanticCustomError("boolean", "input should not be true or false")
+        return value
 
 
 class Wheel(Section):

@@ -124,13 +124,16 @@ def fresh_directory(path: Path) -> Path:
     Raises:
         UserError: `path` holds files that no stage wrote.
     """
-    if path.exists():
-        ours = (path / MANIFEST).is_file() or (path / INCOMPLETE).is_file()
-        if not ours and any(path.iterdir()):
-            raise UserError(f"{path} holds files that no stage wrote, and would be replaced: name another folder")
-        shutil.rmtree(path)
-    path.mkdir(parents=True)
-    (path / INCOMPLETE).touch()
+    path.mkdir(parents=True, exist_ok=True)
+    ours = (path / MANIFEST).is_file() or (path / INCOMPLETE).is_file()
+    if not ours and any(path.iterdir()):
+        raise UserError(f"{path} holds files that no stage wrote, and would be replaced: name another folder")
+    (path / INCOMPLETE).touch()  # first and kept, so that a kill while the rest is removed leaves the folder ours
+    for child in path.iterdir():
+        if child.is_dir() and not child.is_symlink():
+            shutil.rmtree(child)
+        elif child.name != INCOMPLETE:
+            child.unlink()
     return path
 
 
