@@ -1,0 +1,141 @@
+"""A copy of this project with a corpus, a task and a model so small that the whole pipeline runs in seconds."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).parents[1]
+
+SETTINGS = {
+    "corpus.source": "files",
+    "corpus.min_characters": 10,
+    "corpus.validation_fraction": 0.2,
+    "corpus.files.paths": ["texts/articles.txt"],
+    "tasks.sentiment.source": "files",
+    "tasks.sentiment.encoding": "utf-8",
+    "tasks.sentiment.validation_fraction": 0.2,
+    "tasks.sentiment.test_fraction": 0.2,
+    "tasks.sentiment.files.paths": ["texts/reviews.csv"],
+    "tokenizer.vocab_size": 97,
+    "tokenizer.max_unk_rate": 0.5,
+    "premask.max_seq_length": 24,
+    "model.layers": 1,
+    "model.hidden": 16,
+    "model.intermediate": 24,
+    "model.max_positions": 32,
+    "pretrain.max_seq_length": 24,
+    "pretrain.steps": 12,
+    "pretrain.global_batch": 6,
+    "pretrain.micro_batch": 3,
+    "pretrain.warmup_steps": 2,
+    "pretrain.evaluate_every": 6,
+    "pretrain.checkpoint_every": 4,
+    "pretrain.log_every": 2,
+    "finetune.sentiment.max_seq_length": 16,
+    "finetune.sentiment.epochs": 2,
+    "finetune.sentiment.global_batch": 8,
+    "finetune.sentiment.micro_batch": 8,
+    "finetune.sentiment.warmup_steps": 2,
+    "evaluate.samples": 3,
+    "compute.threads": 1,
+    "compute.workers": 1,
+}
+"""Dotted key -> value: what the small run changes in params.yaml."""
+
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    "PYTHONPATH": "src",
+    "DVC_NO_ANALYTICS": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    **{f"GIT_{role}_{what}": "test@test" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+}
+
+
+def call(folder, command, *, check=True, **environment):
+    """Run a shell command in `folder`; on a failure show what it said."""
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=ENVIRONMENT | environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 or not check, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def tracked():
+    """Return the project's files, committed or about to be, as paths relative to its root."""
+    listed = call(ROOT, "git ls-files -z --cached --others --exclude-standard").stdout
+    return sorted(path for path in map(Path, listed.rstrip("\0").split("\0")) if (ROOT / path).is_file())
+
+
+def change(folder, settings):
+    """Set dotted keys in `folder`/params.yaml."""
+    yaml = YAML()
+    path = Path(folder) / "params.yaml"
+    content = yaml.load(path)
+    for key, value in settings.items():
+        *parents, last = key.split(".")
+        section = content
+        for parent in parents:
+            section = section[parent]
+        section[last] = value
+    yaml.dump(content, path)
+
+
+def write_texts(folder):
+    """Write the articles and reviews that SETTINGS name."""
+    draw = random.Random(0)
+    words = [
+        "the",
+        "a",
+        "river",
+        "city",
+        "house",
+        "old",
+        "new",
+        "big",
+        "small",
+        "red",
+        "was",
+        "is",
+        "has",
+        "near",
+        "of",
+        "and",
+        "people",
+        "built",
+        "found",
+        "small",
+    ]
+    texts = Path(folder) / "texts"
+    texts.mkdir()
+    sentences = [
+        " ".join(draw.choices(words, k=draw.randint(4, 9))).capitalize() + "." for _ in range(480)
+    ]  # of 120 articles
+    articles = [" ".join(sentences[i : i + 4]) for i in range(0, len(sentences), 4)]
+    (texts / "articles.txt").write_text("\n\n".join(articles) + "\n")
+    moods = {"positive": ["good", "great", "happy", "fine"], "negative": ["bad", "awful", "sad", "poor"]}
+    rows = [
+        f"{' '.join(draw.choices(words + 2 * moods[label], k=7))} {number},{label}"
+        for number in range(60)
+        for label in moods
+    ]
+    (texts / "reviews.csv").write_text("\n".join(["text,sentiment", *rows]) + "\n")
+
+
+def copy_project(folder):
+    """Make `folder` a git repository of the working tree's code, small settings and texts, with one commit."""
+    for path in tracked():
+        if path.parts[0] in {"reports", "tests"} or path.name == "dvc.lock":
+            continue
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / path, folder / path)
+    write_texts(folder)
+    change(folder, SETTINGS)
+    call(folder, "git init -q -b main && git add -A && git commit -qm start")
+    return folder
