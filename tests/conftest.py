@@ -180,7 +180,7 @@ def _tiny_project(tmp_path_factory):
             provenance={},
         )
     premask(params.premask, data / "tokens" / "validation", data / "tokenizer", data / "validation")
-    pairs = [(f"a {'good' if n % 3 else 'bad'} garden {n}", "positive" if n % 3 else "negative") for n in range(120)]
+    pairs = [(f"a {'good' if n % 4 else 'bad'} garden {n}", "positive" if n % 4 else "negative") for n in range(120)]
     write_task(data / "tasks" / "sentiment", "sentiment", TaskSource(pairs, {}, "none"), params.tasks["sentiment"])
 
     vocab_size = tokenizer.get_vocab_size()

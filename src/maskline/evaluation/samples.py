@@ -22,8 +22,8 @@ _PAGE = """\
 # What the model puts in place of [MASK]
 
 Each example is from the validation set, with one token hidden. The model reads the whole example, of which {context}
-tokens on either side are shown. The table has the {top} most probable tokens; the truth is bold, and stands below them
-with its rank of {vocab_size:,} where it is not among them. `{prefix}` marks a piece that continues a word.
+tokens on either side are shown. The table has the {top} most probable tokens. The truth is bold; where it is not among
+them it stands below, with its rank among all {vocab_size:,}. `{prefix}` marks a piece that continues a word.
 """
 _MARKDOWN = re.compile(r"([\\`*_~$<&|\[\]])")
 
