@@ -18,7 +18,6 @@ def move(array: NDArray[Any], device: torch.device) -> Tensor:
 
 def to_inputs(batch: Batch, device: torch.device) -> Inputs:
     """Return a batch as tensors on `device`; a batch without padding needs no attention mask."""
-
     return Inputs(
         input_ids=move(batch.input_ids, device),
         token_type_ids=move(batch.token_type_ids, device),

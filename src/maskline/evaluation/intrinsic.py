@@ -1,12 +1,12 @@
 """MLM and NSP on the fixed validation set."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import torch
 
-from maskline.examples.premasked import PremaskedSet
 from maskline.evaluation.inputs import to_inputs
+from maskline.examples.premasked import PremaskedSet
 from maskline.model.heads import IGNORE_INDEX, PretrainingModel, pretraining_losses
 from maskline.tokenization.load import SpecialIds
 
