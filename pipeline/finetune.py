@@ -24,13 +24,15 @@ def main(
     command is given again.
     """
     from maskline.params import load
+
+    settings = load(params)  # before torch is imported: a mistake in it is told at once
+    if task not in settings.finetune:
+        raise UserError(f"{params} has no task {task}: it has {', '.join(settings.finetune)}")
+
     from maskline.training.devices import choose_device
     from maskline.training.distributed import local_rank, process_group
     from maskline.training.finetuning import Paths, finetune
 
-    settings = load(params)
-    if task not in settings.finetune:
-        raise UserError(f"{params} has no task {task}: it has {', '.join(settings.finetune)}")
     device = choose_device(settings.compute, local_rank())
     paths = Paths(tasks / task, pretrained, tokenizer, models / task, models / f"{task}-scratch", reports / task)
     with process_group(device):

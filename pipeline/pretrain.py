@@ -20,11 +20,13 @@ def main(
     torchrun --nproc-per-node 4 -m pipeline.pretrain
     """
     from maskline.params import load
+
+    settings = load(params)  # before torch is imported: a mistake in it is told at once
+
     from maskline.training.devices import choose_device
     from maskline.training.distributed import local_rank, process_group
     from maskline.training.pretraining import Paths, pretrain
 
-    settings = load(params)
     device = choose_device(settings.compute, local_rank())
     with process_group(device):
         pretrain(settings, Paths(tokens, validation, tokenizer, best, last, reports), device)
