@@ -37,7 +37,7 @@ def main(
     from maskline.examples.shards import TokenShards
     from maskline.params import load
     from maskline.storage import write_csv, write_json, write_text
-    from maskline.tasks.data import SPLITS, Examples, read_task
+    from maskline.tasks.examples import SPLITS, Examples, read_task
     from maskline.tokenization.load import load_tokenizer
     from maskline.training.devices import choose_device
     from maskline.training.export import load_classifier, load_pretraining_model

@@ -19,7 +19,7 @@ from maskline.evaluation.baselines import (
 from maskline.examples.pairs import IS_NEXT, RANDOM
 from maskline.examples.premasked import read_premasked
 from maskline.examples.shards import TokenShards
-from maskline.tasks.data import Examples
+from maskline.tasks.examples import Examples
 from maskline.tokenization.load import SpecialIds, load_tokenizer
 
 SPECIAL = SpecialIds(0, 1, 2, 3, 4)

@@ -8,7 +8,7 @@ from maskline.evaluation.report import _finite, pretraining_report, task_report
 from maskline.examples.premasked import read_premasked
 from maskline.examples.shards import TokenShards
 from maskline.model.heads import PretrainingModel
-from maskline.tasks.data import SPLITS, read_task
+from maskline.tasks.examples import SPLITS, read_task
 from maskline.tokenization.load import load_tokenizer
 from maskline.training.export import load_classifier, load_pretraining_model
 

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 from maskline.corpus.articles import read_articles
 from maskline.params import read_yaml
 from maskline.storage import sha256
-from maskline.tasks.data import read_task
+from maskline.tasks.examples import read_task
 
 PAGES = {
     f"Page {i}": {

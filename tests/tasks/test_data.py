@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from maskline import params
 from maskline.errors import UserError
 from maskline.storage import MANIFEST, sha256
-from maskline.tasks.data import duplicate_key, read_task, write_task
+from maskline.tasks.data import duplicate_key, write_task
+from maskline.tasks.examples import read_task
 from maskline.tasks.sources import TaskSource
 
 LABELS = ["bad", "good"]

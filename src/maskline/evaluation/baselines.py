@@ -18,7 +18,7 @@ from maskline.examples.draws import key
 from maskline.examples.pairs import IGNORE, IS_NEXT, RANDOM, PairSource
 from maskline.examples.premasked import PremaskedSet
 from maskline.examples.shards import TokenShards
-from maskline.tasks.data import Examples
+from maskline.tasks.examples import Examples
 from maskline.tokenization.load import SpecialIds
 
 TRAINING_PAIRS = 10_000

@@ -26,7 +26,7 @@ from maskline.examples.shards import TokenShards
 from maskline.model.heads import ClassificationModel, PretrainingModel
 from maskline.storage import sha256
 from maskline.tasks.classification import encode_texts
-from maskline.tasks.data import Examples
+from maskline.tasks.examples import Examples
 from maskline.tokenization.load import TOKENIZER_FILE, LoadedTokenizer, SpecialIds
 
 CONFUSION_COLUMNS = ("label", "predicted", "count")

@@ -8,39 +8,26 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from maskline.corpus.articles import clean_line
 from maskline.corpus.split import TaskSplit, task_split_of
 from maskline.errors import UserError
 from maskline.params import TaskParams
-from maskline.storage import atomic, fresh_directory, read_manifest, write_manifest
+from maskline.storage import atomic, fresh_directory, write_manifest
+from maskline.tasks.examples import SPLITS
 from maskline.tasks.sources import TaskSource
 
-SPLITS: tuple[TaskSplit, ...] = ("train", "validation", "test")
 SCHEMA = pa.schema({"text": pa.string(), "label": pa.int8()})
 ROW_GROUP = 10_000
 
 _RETWEET = re.compile(r"\b[rm]t\s+(?=@)")
 _USER_OR_LINK = re.compile(r"@\w+|https?:\S*|www\.\S+")
 _EDGES = " \"'“”‘’`:.…|-"  # noqa: RUF001  # the quotes that people type
-
-
-@dataclass(frozen=True)
-class Examples:
-    """The examples of one split."""
-
-    texts: list[str]
-    labels: NDArray[np.int64]
-    """(N,) indices into `label_names`."""
-    label_names: list[str]
 
 
 def duplicate_key(text: str) -> str:
@@ -140,15 +127,3 @@ def _check(name: str, counts: dict[TaskSplit, dict[str, Any]], labels: list[str]
     for label in labels:
         if not counts["train"]["labels"][label]:
             raise UserError(f"tasks.{name}: no training example is labelled {label!r}; add examples, or leave it out")
-
-
-def read_task(directory: Path, split: TaskSplit) -> Examples:
-    """Return the examples of one split.
-
-    Raises:
-        UserError: the directory is not what fetch wrote.
-    """
-    manifest = read_manifest(directory, "fetch")
-    table = pq.read_table(directory / f"{split}.parquet")
-    labels = table["label"].to_numpy().astype(np.int64)
-    return Examples(table["text"].to_pylist(), labels, manifest["labels"])

@@ -19,7 +19,7 @@ from maskline.model.heads import ClassificationModel
 from maskline.params import FinetuneParams, Params
 from maskline.storage import MANIFEST, sha256, source_fingerprint, write_csv, write_json
 from maskline.tasks.classification import EncodedTexts, TextBatch, encode_texts, text_batch
-from maskline.tasks.data import Examples, read_task
+from maskline.tasks.examples import Examples, read_task
 from maskline.tokenization.load import LoadedTokenizer, SpecialIds, load_tokenizer
 from maskline.training import distributed
 from maskline.training.devices import describe
