@@ -91,8 +91,10 @@ class Progress:
     window: dict[str, float] = field(default_factory=dict)
     """Sums since the last row of the training curve."""
 
-    def count(self, targets: Mapping[str, float], sums: Mapping[str, float], norm: float) -> None:
-        """Add a step to the row at hand."""
+    def count(self, targets: Mapping[str, float], sums: Mapping[str, float], norm: float, seconds: float) -> None:
+        """Add an update to the row at hand; the run has taken `seconds` so far."""
+        self.step += 1
+        self.seconds = seconds
         self.tokens += int(targets["tokens"])
         values = (
             {f"{name}/targets": value for name, value in targets.items()} | dict(sums) | {"norm": norm, "steps": 1.0}
@@ -120,8 +122,10 @@ class Progress:
         )
         self.window = {}
 
-    def is_best(self, criterion: float | None) -> bool:
-        """Return whether `criterion` beats all before it, and remember it if so; NaN and None never do."""
+    def score(self, metrics: Metrics, objective: Objective) -> bool:
+        """Append a row to the validation curve; return whether it is the best so far, which NaN and None never are."""
+        self.validation.append({"step": self.step, "epoch": _epoch(self.step, objective), **metrics})
+        criterion = objective.criterion(metrics)
         if criterion is None or not criterion < self.best:
             return False
         self.best, self.best_step = criterion, self.step
@@ -149,8 +153,7 @@ def train(
         UserError: a loss or gradient is not finite (nothing is updated or saved), or the run was interrupted (the state
             is saved).
     """
-    model = objective.model
-    optimizers = build_optimizers(model, params)
+    model, optimizers = objective.model, build_optimizers(objective.model, params)
     progress, best_weights = Progress(), _copy(model)
     if state := run.load(objective.device):
         progress, best_weights = Progress(**state["progress"]), state["best_weights"]
@@ -158,52 +161,53 @@ def train(
         for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
 
-    def save() -> None:
-        if distributed.rank() == 0:
-            state = {"progress": asdict(progress), "weights": model.state_dict(), "best_weights": best_weights}
-            run.save(progress.step, state | {"optimizers": [optimizer.state_dict() for optimizer in optimizers]})
-
     started = time.monotonic() - progress.seconds
     model.train()
     with _interruptible() as interrupted:
         while progress.step < steps:
-            targets, sums = _accumulate(objective, progress.step, params, seed)
-            distributed.sum_gradients(model)
-            norm = nn.utils.clip_grad_norm_(model.parameters(), params.clip_norm).item()
-            if not math.isfinite(norm + sum(sums.values())):
-                raise UserError(_not_finite(objective, progress.step, sums, norm))
             scale = multiplier(progress.step, steps, params.warmup_steps, params.schedule)
-            for optimizer in optimizers:
-                for group in optimizer.param_groups:
-                    group["lr"] = group["peak_lr"] * scale
-                optimizer.step()
-                optimizer.zero_grad()
+            targets, sums, norm = _update(objective, optimizers, progress.step, scale, params, seed)
+            progress.count(targets, sums, norm, time.monotonic() - started)
+            numbers = {**_means(sums, targets), "lr": params.peak_lr * scale}
+            reporter.update(progress.step, int(targets["tokens"]), numbers)
 
-            progress.step += 1
-            progress.seconds = time.monotonic() - started
-            progress.count(targets, sums, norm)
-            reporter.update(
-                progress.step, int(targets["tokens"]), {**_means(sums, targets), "lr": params.peak_lr * scale}
-            )
             last = progress.step == steps
             stop = distributed.sum_over_ranks([interrupted()], objective.device) != [0]
             if progress.step % cadence.log == 0 or last:
                 progress.close_row(params.peak_lr * scale, objective)
             if progress.step % cadence.evaluate == 0 or last:
                 metrics = objective.evaluate()
-                progress.validation.append(
-                    {"step": progress.step, "epoch": _epoch(progress.step, objective), **metrics}
-                )
-                if progress.is_best(objective.criterion(metrics)):
+                if progress.score(metrics, objective):
                     best_weights = _copy(model)
                 reporter.evaluated(progress.step, metrics)
-            if progress.step % cadence.checkpoint == 0 or last or stop:
-                save()
+            if (progress.step % cadence.checkpoint == 0 or last or stop) and distributed.rank() == 0:
+                state = {"progress": asdict(progress), "weights": model.state_dict(), "best_weights": best_weights}
+                run.save(progress.step, state | {"optimizers": [optimizer.state_dict() for optimizer in optimizers]})
             if stop and not last:
-                raise UserError(
-                    f"interrupted after step {progress.step} of {steps}; run the same command again to go on"
-                )
+                raise UserError(f"interrupted after step {progress.step} of {steps}; run the same command to go on")
     return Result(progress, best_weights)
+
+
+def _update(
+    objective: Objective,
+    optimizers: list[torch.optim.Optimizer],
+    step: int,
+    scale: float,
+    params: OptimizerParams,
+    seed: int,
+) -> tuple[dict[str, float], dict[str, float], float]:
+    """Take update `step` at `scale` times the peak learning rates; return its targets, summed losses and gradient norm."""
+    targets, sums = _accumulate(objective, step, params, seed)
+    distributed.sum_gradients(objective.model)
+    norm = nn.utils.clip_grad_norm_(objective.model.parameters(), params.clip_norm).item()
+    if not math.isfinite(norm + sum(sums.values())):
+        raise UserError(_not_finite(objective, step, sums, norm))
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["lr"] = group["peak_lr"] * scale
+        optimizer.step()
+        optimizer.zero_grad()
+    return targets, sums, norm
 
 
 def _accumulate(

@@ -89,7 +89,7 @@ def parameter_groups(model: nn.Module, params: OptimizerParams) -> tuple[list[di
 
 
 def build_optimizers(model: nn.Module, params: OptimizerParams) -> list[torch.optim.Optimizer]:
-    """Return the optimizers of `model`: Muon if asked for, and AdamW with bias correction (Loshchilov & Hutter 2019)."""
+    """Return the optimizers of `model`: Muon if asked for, and AdamW (Loshchilov & Hutter 2019)."""
     muon, adamw = parameter_groups(model, params)
     optimizers: list[torch.optim.Optimizer] = []
     if muon:

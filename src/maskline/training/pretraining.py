@@ -190,7 +190,6 @@ def write_reports(directory: Path, progress: Progress, model: PretrainingModel, 
         "tokens": progress.tokens,
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "examples": source.counts,
-        "diverged": False,
     }
     write_json(directory / "metrics.json", metrics)
     timing = {"seconds": round(progress.seconds, 1), "tokens_per_second": round(progress.tokens / progress.seconds)}
