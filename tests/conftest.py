@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from maskline.params import load, read_yaml
 from maskline.storage import sha256, write_csv, write_json
+from tests.project import call, copy_project
 
 PRETRAIN_TRAIN = ("step", "epoch", "tokens", "lr", "mlm_loss", "nsp_loss", "loss", "grad_norm")
 PRETRAIN_VALIDATION = ("step", "mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy", "loss")
@@ -56,6 +57,14 @@ def write_reports(folder, *, mlm=(6.0, 5.0, 4.5), nsp=(0.69, 0.65, 0.6), labels=
 @pytest.fixture(name="write_reports")
 def _write_reports():
     return write_reports
+
+
+@pytest.fixture(scope="session", name="reproduced")
+def _reproduced(tmp_path_factory):
+    """A small project that was reproduced and committed; tests may experiment in it, and leave it as it was."""
+    folder = copy_project(tmp_path_factory.mktemp("maskline"))
+    call(folder, "dvc repro && git add -A && git commit -qm reference")
+    return folder
 
 
 @pytest.fixture(name="publish")

@@ -29,13 +29,13 @@ SETTINGS = {
     "model.intermediate": 24,
     "model.max_positions": 32,
     "pretrain.max_seq_length": 24,
-    "pretrain.steps": 12,
+    "pretrain.steps": 200,
     "pretrain.global_batch": 6,
     "pretrain.micro_batch": 3,
     "pretrain.warmup_steps": 2,
-    "pretrain.evaluate_every": 6,
-    "pretrain.checkpoint_every": 4,
-    "pretrain.log_every": 2,
+    "pretrain.evaluate_every": 100,
+    "pretrain.checkpoint_every": 10,
+    "pretrain.log_every": 5,
     "finetune.sentiment.max_seq_length": 16,
     "finetune.sentiment.epochs": 2,
     "finetune.sentiment.global_batch": 8,
@@ -90,33 +90,10 @@ def change(folder, settings):
 def write_texts(folder):
     """Write the articles and reviews that SETTINGS name."""
     draw = random.Random(0)
-    words = [
-        "the",
-        "a",
-        "river",
-        "city",
-        "house",
-        "old",
-        "new",
-        "big",
-        "small",
-        "red",
-        "was",
-        "is",
-        "has",
-        "near",
-        "of",
-        "and",
-        "people",
-        "built",
-        "found",
-        "small",
-    ]
+    words = [f"{stem}{end}" for stem in ("river", "house", "stone", "field", "bridge") for end in ("", "s", "ed", "er")]
     texts = Path(folder) / "texts"
     texts.mkdir()
-    sentences = [
-        " ".join(draw.choices(words, k=draw.randint(4, 9))).capitalize() + "." for _ in range(480)
-    ]  # of 120 articles
+    sentences = [" ".join(draw.choices(words, k=draw.randint(4, 9))).capitalize() + "." for _ in range(480)]
     articles = [" ".join(sentences[i : i + 4]) for i in range(0, len(sentences), 4)]
     (texts / "articles.txt").write_text("\n\n".join(articles) + "\n")
     moods = {"positive": ["good", "great", "happy", "fine"], "negative": ["bad", "awful", "sad", "poor"]}

@@ -100,7 +100,7 @@ def _params(state: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read(name: str, params: Mapping[str, Any], read: Reader) -> Run:
-    evaluation, pretraining = (_json(read(path), f"{path} of {name}") for path in (METRICS, PRETRAINING))
+    evaluation, _pretraining = (_json(read(path), f"{path} of {name}") for path in (METRICS, PRETRAINING))
     metrics = {
         key: float(value) if value is not None and math.isfinite(value) else None
         for key, value in flatten(evaluation).items()
@@ -109,7 +109,7 @@ def _read(name: str, params: Mapping[str, Any], read: Reader) -> Run:
     rows = csv.DictReader((read(CURVE) or "").splitlines())
     series = to_series(rows, ("step", "mlm_loss"), f"{CURVE} of {name}")
     curve = {step: loss for step, loss in zip(series["step"], series["mlm_loss"], strict=True) if not math.isnan(step)}
-    lost = pretraining.get("diverged") or metrics.get("mlm.loss", 0) is None or any(map(math.isnan, curve.values()))
+    lost = metrics.get("mlm.loss", 0) is None or any(map(math.isnan, curve.values()))
     state = "diverged" if lost else "done" if metrics else "no metrics"
     return Run(name, flatten(params), metrics, curve, state)
 

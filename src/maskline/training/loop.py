@@ -196,7 +196,7 @@ def _update(
     params: OptimizerParams,
     seed: int,
 ) -> tuple[dict[str, float], dict[str, float], float]:
-    """Take update `step` at `scale` times the peak learning rates; return its targets, summed losses and gradient norm."""
+    """Take update `step` at `scale` times the peak rates; return its targets, summed losses and gradient norm."""
     targets, sums = _accumulate(objective, step, params, seed)
     distributed.sum_gradients(objective.model)
     norm = nn.utils.clip_grad_norm_(objective.model.parameters(), params.clip_norm).item()
