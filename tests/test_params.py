@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -118,6 +118,7 @@ def test_numbers_are_read_by_value():
     assert type(params.model.layers) is type(params.model.heads) is type(params.seed) is int
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 100))
 def test_rates_that_make_up_the_whole_are_accepted(percent):
     masking = parse(changed(masking__mask=percent / 100, masking__random=(100 - percent) / 100)).masking

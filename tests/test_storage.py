@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maskline import storage
@@ -117,6 +117,7 @@ JSON = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), JSON, min_size=1, max_size=4), st.randoms())
 def test_a_fingerprint_does_not_depend_on_the_order_of_keys_and_survives_json(value, random):
     keys = list(value)

@@ -12,7 +12,6 @@ from maskline.errors import UserError
 from maskline.reporting.series import to_series
 
 METRICS = "reports/evaluate/metrics.json"
-PRETRAINING = "reports/pretrain/metrics.json"
 CURVE = "reports/pretrain/validation.csv"
 
 Reader = Callable[[str], str | None]
@@ -100,7 +99,7 @@ def _params(state: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read(name: str, params: Mapping[str, Any], read: Reader) -> Run:
-    evaluation, _pretraining = (_json(read(path), f"{path} of {name}") for path in (METRICS, PRETRAINING))
+    evaluation = _json(read(METRICS), f"{METRICS} of {name}")
     metrics = {
         key: float(value) if value is not None and math.isfinite(value) else None
         for key, value in flatten(evaluation).items()
