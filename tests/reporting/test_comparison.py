@@ -8,7 +8,7 @@ import pytest
 
 from maskline.errors import UserError
 from maskline.reporting.comparison import compare, to_markdown, write_comparison
-from maskline.reporting.runs import METRICS, PRETRAINING, Run, read_folder
+from maskline.reporting.runs import METRICS, Run, read_folder
 
 PARAMS = {"seed": 0, "model.layers": 2, "pretrain.peak_lr": 0.002, "compute.device": "cpu"}
 
@@ -152,6 +152,6 @@ def test_what_became_of_a_run(tmp_path, write_reports, mlm, metrics, state):
 
 def test_metrics_that_are_no_json_are_named(tmp_path, write_reports):
     write_reports(tmp_path)
-    (tmp_path / PRETRAINING).write_text('{"steps": 3')
-    with pytest.raises(UserError, match=r"reports/pretrain/metrics\.json of x is no JSON"):
+    (tmp_path / METRICS).write_text('{"steps": 3')
+    with pytest.raises(UserError, match=r"reports/evaluate/metrics\.json of x is no JSON"):
         read_folder(tmp_path, {}, "x")
