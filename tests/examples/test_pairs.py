@@ -1,0 +1,188 @@
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maskline.examples.draws import key
+from maskline.examples.pairs import IGNORE, IS_NEXT, RANDOM, PairSource
+from maskline.examples.shards import TokenShards
+from tests.tiny import random_documents, write_shards
+
+EPOCHS = 24
+"""A window that is never a true pair in so many epochs would be a fault: the odds are 2**-24."""
+
+
+class Corpus:
+    """Documents of the given sentence lengths in which every token is a number of its own."""
+
+    def __init__(self, lengths, max_seq_length=16, *, nsp=True, shard_tokens=10**6):
+        numbers = iter(range(10**6))
+        documents = [[[next(numbers) for _ in range(length)] for length in document] for document in lengths]
+        self.tokens = next(numbers)
+        self.document_of = np.repeat(np.arange(len(lengths)), [sum(document) for document in lengths])
+        with tempfile.TemporaryDirectory() as folder:
+            write_shards(Path(folder) / "shards", documents, shard_tokens, vocab_size=self.tokens + 1)
+            self.source = PairSource(TokenShards(Path(folder) / "shards"), max_seq_length, nsp=nsp)
+
+    def examples(self, epoch=0):
+        """Return (tokens of A, tokens of B, label) of every example."""
+        segments = self.source.segments(np.arange(len(self.source)), key(0, "pairs", epoch))
+        a, b = (self.source.gather(segments.starts[:, side], segments.lengths[:, side]) for side in (0, 1))
+        labels = segments.next_sentence_label.tolist()
+        return [(first.tolist(), second.tolist(), label) for first, second, label in zip(a, b, labels, strict=True)]
+
+
+def is_run(tokens):
+    return tokens == list(range(tokens[0], tokens[0] + len(tokens)))
+
+
+LENGTHS = st.integers(1, 6) | st.sampled_from([13, 14, 40, 301])
+CORPORA = st.lists(st.lists(LENGTHS, min_size=1, max_size=7), min_size=1, max_size=6)
+
+
+@settings(deadline=None, max_examples=60)
+@given(CORPORA, st.integers(8, 32))
+def test_pairs_are_honest_whatever_the_corpus(lengths, max_seq_length):
+    corpus = Corpus(lengths, max_seq_length)
+    seen = set()
+    for epoch in range(EPOCHS):
+        for a, b, label in corpus.examples(epoch):
+            assert a
+            assert len(a) + len(b) + (3 if b else 2) <= max_seq_length
+            assert all(is_run(segment) and len({*corpus.document_of[segment]}) == 1 for segment in (a, b) if segment)
+            if label == IGNORE:
+                assert not b
+            else:
+                assert b
+                assert (label == IS_NEXT) == (corpus.document_of[a[0]] == corpus.document_of[b[0]])
+            if label == IS_NEXT:
+                assert b[0] == a[-1] + 1
+            if label != RANDOM:
+                seen |= {*a, *b}
+    assert seen == set(range(corpus.tokens))
+
+
+@settings(deadline=None, max_examples=60)
+@given(CORPORA, st.integers(8, 32))
+def test_single_segments_hold_every_token_once(lengths, max_seq_length):
+    corpus = Corpus(lengths, max_seq_length, nsp=False)
+    tokens = []
+    for a, b, label in corpus.examples():
+        assert (b, label) == ([], IGNORE)
+        assert 0 < len(a) <= max_seq_length - 2
+        assert len({*corpus.document_of[a]}) == 1
+        tokens += a
+    assert tokens == list(range(corpus.tokens))
+    assert corpus.source.counts["windows_without_pair"] == 0
+
+
+@settings(deadline=None, max_examples=40)
+@given(CORPORA, st.integers(8, 32), st.integers(1, 40), st.booleans())
+def test_shards_are_only_files(lengths, max_seq_length, shard_tokens, nsp):
+    whole = Corpus(lengths, max_seq_length, nsp=nsp)
+    cut = Corpus(lengths, max_seq_length, nsp=nsp, shard_tokens=shard_tokens)
+    assert whole.source.counts == cut.source.counts
+    assert all(whole.examples(epoch) == cut.examples(epoch) for epoch in range(3))
+
+
+def test_windows_are_as_long_as_fits_and_share_a_sentence_only_where_they_must():
+    # 16 tokens hold 13 of text with a pair's three special tokens.
+    corpus = Corpus([[3, 4, 5, 2, 6], [5, 5, 5], [13], [6, 6, 1]])
+    windows = {
+        min(a): sorted(a + b) for epoch in range(EPOCHS) for a, b, label in corpus.examples(epoch) if label != RANDOM
+    }
+    runs = [(min(window), max(window) + 1) for _, window in sorted(windows.items())]
+    assert runs == [(0, 12), (12, 20), (20, 30), (25, 35), (35, 48), (48, 61)]
+    assert corpus.source.counts == {"windows": 6, "windows_without_pair": 0, "sentences_cut": 1}
+
+
+def test_a_true_pair_is_split_at_any_of_its_sentences():
+    corpus = Corpus([[1, 2, 3, 4], [5, 5]])
+    splits = {len(a) for epoch in range(60) for a, _, label in corpus.examples(epoch)[:1] if label == IS_NEXT}
+    assert splits == {1, 3, 6}
+
+
+def test_half_of_the_pairs_are_true_and_not_the_same_half_in_the_next_epoch():
+    corpus = Corpus([[3, 4, 5]] * 1000, 32)
+    labels = np.array([[label for _, _, label in corpus.examples(epoch)] for epoch in range(2)])
+    assert labels.shape == (2, 1000)
+    assert np.isin(labels, (IS_NEXT, RANDOM)).all()
+    assert labels.mean(1) == pytest.approx(0.5, abs=0.05)
+    assert (labels[0] != labels[1]).mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_random_segment_comes_from_any_window_of_the_other_documents():
+    corpus = Corpus([[6, 6, 6, 6], [6, 6], [6, 6], [4]])
+    owners = {number: [] for number in range(4)}
+    for epoch in range(400):
+        for a, b, label in corpus.examples(epoch):
+            if label == RANDOM:
+                owners[corpus.document_of[a[0]]].append(corpus.document_of[b[0]])
+    assert set(owners[0]) == {1, 2}
+    assert set(owners[1]) == {0, 2}
+    assert np.mean(np.array(owners[1]) == 0) == pytest.approx(2 / 3, abs=0.08)  # two windows against one
+    assert not owners[3]
+
+
+def test_the_longer_segment_is_cut_first_and_at_its_far_end():
+    corpus = Corpus([[1, 5, 6, 1], [2, 6, 3]], 16)
+    random = [pair for epoch in range(EPOCHS) for pair in corpus.examples(epoch) if pair[2] == RANDOM]
+    cut = [(a, b) for a, b, _ in random if len(a) + len(b) == 13]
+    assert cut
+    sentence_starts, sentence_ends = {0, 1, 6, 12, 13, 15, 21}, {1, 6, 12, 13, 15, 21, 24}
+    for a, b in cut:
+        assert a[-1] + 1 in sentence_ends
+        assert b[0] in sentence_starts
+        if a[0] not in sentence_starts:
+            assert len(a) >= 6  # the half that a shorter B leaves it in any case
+
+
+def test_one_huge_sentence_is_cut_into_even_pieces():
+    corpus = Corpus([[600, 5], [10, 10]], 128)
+    pieces = [a + b for a, b, label in corpus.examples() if label != RANDOM]
+    assert {len(a) + len(b) <= 125 for a, b, _ in corpus.examples()} == {True}
+    assert max(map(len, pieces)) <= 125
+    assert corpus.source.counts["sentences_cut"] == 1
+    lengths = [len(a) + len(b) for a, b, label in corpus.examples(1) + corpus.examples(2) if label == IS_NEXT]
+    assert min(lengths) >= 5 + 60
+
+
+@pytest.mark.parametrize("lengths", [[[3, 4, 5]], [[4], [5], [6]], [[50]]])
+def test_where_there_is_no_pair_there_is_no_label(lengths):
+    corpus = Corpus(lengths)
+    assert {label for epoch in range(EPOCHS) for *_, label in corpus.examples(epoch)} == {IGNORE}
+    assert corpus.source.counts["windows_without_pair"] == len(corpus.source)
+
+
+def test_documents_of_one_sentence_are_counted_and_the_others_have_pairs():
+    corpus = Corpus([[3], [3, 4], [5], [6, 6], [2]])
+    assert corpus.source.counts == {"windows": 5, "windows_without_pair": 3, "sentences_cut": 0}
+    for epoch in range(EPOCHS):
+        assert [label == IGNORE for *_, label in corpus.examples(epoch)] == [True, False, True, False, True]
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_no_length_tells_the_label(tmp_path, side):
+    shards = TokenShards(write_shards(tmp_path, random_documents(3000), shard_tokens=20_000))
+    source = PairSource(shards, 48, nsp=True)
+    segments = source.segments(np.arange(len(source)), key(0, "pairs", 0))
+    pairs = segments.next_sentence_label != IGNORE
+    lengths, random = segments.lengths[pairs, side], segments.next_sentence_label[pairs] == RANDOM
+    best = max(np.mean((lengths >= threshold) == random) for threshold in range(49))
+    best = max(best, *(np.mean((lengths < threshold) == random) for threshold in range(49)))
+    assert best < 0.53
+
+
+def test_an_example_does_not_depend_on_the_others():
+    source = Corpus([[3, 4, 5], [2, 2, 2, 2], [6, 6, 6]]).source
+    keys = key(0, "pairs", 0)
+    together = source.segments(np.arange(len(source)), keys)
+    for index in range(len(source)):
+        alone = source.segments(np.array([index]), keys)
+        assert alone.starts.tolist() == together.starts[[index]].tolist()
+        assert alone.lengths.tolist() == together.lengths[[index]].tolist()
+        assert alone.next_sentence_label.tolist() == together.next_sentence_label[[index]].tolist()
+        assert alone.sizes[0] == together.sizes[index]

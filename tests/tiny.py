@@ -1,0 +1,105 @@
+"""Data and parameters of odd, tiny sizes: a vocabulary of 97, sequences of 24, two layers of 16."""
+
+import copy
+import random
+
+import numpy as np
+
+from maskline.examples.premasked import premask
+from maskline.examples.shards import ShardWriter
+from maskline.params import PARAMS, TokenizerParams, parse, read_yaml
+from maskline.storage import fresh_directory
+from maskline.tokenization.load import SpecialIds
+from maskline.tokenization.save import save
+from maskline.tokenization.wordpiece import SPECIAL_TOKENS, assemble
+
+VOCAB_SIZE = 97
+SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4)
+ORDINARY = range(5, VOCAB_SIZE)
+REFERENCE = read_yaml(PARAMS)
+SETTINGS = {
+    "premask.max_seq_length": 24,
+    "model.layers": 2,
+    "model.hidden": 16,
+    "model.heads": 2,
+    "model.intermediate": 24,
+    "model.max_positions": 32,
+    "pretrain.max_seq_length": 24,
+    "pretrain.steps": 12,
+    "pretrain.global_batch": 6,
+    "pretrain.micro_batch": 3,
+    "pretrain.warmup_steps": 2,
+    "pretrain.evaluate_every": 4,
+    "pretrain.checkpoint_every": 3,
+    "pretrain.log_every": 2,
+    "finetune.sentiment.max_seq_length": 12,
+    "finetune.sentiment.epochs": 2,
+    "finetune.sentiment.global_batch": 8,
+    "finetune.sentiment.micro_batch": 3,
+    "finetune.sentiment.warmup_steps": 2,
+    "compute.device": "cpu",
+    "compute.threads": 1,
+    "compute.progress": "lines",
+}
+"""Dotted key -> value: what differs from params.yaml."""
+
+
+def settings(changes=None):
+    """Return the content of params.yaml with SETTINGS and then `changes` in it."""
+    content = copy.deepcopy(REFERENCE)
+    for key, value in (SETTINGS | (changes or {})).items():
+        *parents, last = key.split(".")
+        section = content
+        for parent in parents:
+            section = section[parent]
+        section[last] = value
+    return content
+
+
+def tiny_params(changes=None):
+    """Return `settings` as parameters."""
+    return parse(settings(changes))
+
+
+def write_shards(directory, documents, shard_tokens=10**6, vocab_size=VOCAB_SIZE):
+    """Write documents, lists of sentences that are lists of ids, to a new directory of shards."""
+    fresh_directory(directory)
+    with ShardWriter(directory, vocab_size, shard_tokens, {"language": "en"}) as writer:
+        for number, sentences in enumerate(documents):
+            tokens = np.array([token for sentence in sentences for token in sentence], np.uint32)
+            writer.add(str(number), tokens, np.array([len(sentence) for sentence in sentences], np.int32))
+    return directory
+
+
+def random_documents(count, seed=0, sentences=6, tokens=9):
+    """Return `count` documents of 1 to `sentences` sentences of 1 to `tokens` tokens, each document over a few ids."""
+    draw = random.Random(seed)
+    documents = []
+    for _ in range(count):
+        ids = draw.sample(ORDINARY, 6)
+        documents.append([draw.choices(ids, k=draw.randint(1, tokens)) for _ in range(draw.randint(1, sentences))])
+    return documents
+
+
+def write_tokenizer(directory):
+    """Write a tokenizer of the words w5 to w96, whose ids their numbers are."""
+    params = TokenizerParams(
+        kind="wordpiece",
+        vocab_size=VOCAB_SIZE,
+        min_frequency=1,
+        lowercase=True,
+        strip_accents=False,
+        max_unk_rate=0.5,
+    )
+    pieces = [*SPECIAL_TOKENS, *(f"w{number}" for number in ORDINARY)]
+    save(assemble({piece: number for number, piece in enumerate(pieces)}, params), directory, params, {})
+    return directory
+
+
+def write_data(root):
+    """Write what pretrain reads: tokenizer, tokens/train, tokens/validation and validation."""
+    write_tokenizer(root / "tokenizer")
+    write_shards(root / "tokens" / "train", random_documents(40), shard_tokens=200)
+    write_shards(root / "tokens" / "validation", random_documents(12, seed=1))
+    premask(tiny_params().premask, root / "tokens" / "validation", root / "tokenizer", root / "validation")
+    return root
