@@ -1,0 +1,164 @@
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from maskline.model.bert import Encoder, SelfAttention, initialize, sinusoids
+from maskline.model.heads import ClassificationModel, Inputs, PretrainingModel, pretraining_losses
+from tests.tiny import VOCAB_SIZE, tiny_params
+
+PARAMS = tiny_params({"model.dropout": 0.0, "model.initializer_range": 0.3}).model
+
+
+@pytest.fixture(name="model")
+def _model():
+    model = PretrainingModel(PARAMS, VOCAB_SIZE)
+    model.reset(torch.Generator().manual_seed(0))
+    return model.eval()
+
+
+def inputs(rows=3, width=7, padding=(0, 2, 4)):
+    """Return a batch of pairs of which row i ends in `padding[i]` padded places."""
+    draw = torch.Generator().manual_seed(1)
+    input_ids = torch.randint(5, VOCAB_SIZE, (rows, width), generator=draw)
+    mask = torch.arange(width) < width - torch.tensor(padding)[:, None]
+    token_type_ids = ((torch.arange(width) >= 2) & mask).long()
+    picked = (torch.rand(rows, width, generator=draw) < 0.3) & mask
+    positions = picked.flatten().nonzero()[:, 0]
+    labels = input_ids.flatten()[positions]
+    return Inputs(input_ids * mask, token_type_ids, mask, positions, labels, torch.tensor([0, 1, -100]))
+
+
+def test_attention_is_the_formula_of_the_paper():
+    """softmax(q k^T / sqrt(K)) v over the real tokens, written out for each head."""
+    attention = SelfAttention(PARAMS)
+    x = torch.randn(3, 7, PARAMS.hidden, generator=torch.Generator().manual_seed(0))
+    attend = torch.arange(7) < torch.tensor([7, 5, 3])[:, None]
+    size = PARAMS.hidden // PARAMS.heads
+    q, k, v = attention.qkv(x).chunk(3, -1)
+    heads = []
+    for head in range(PARAMS.heads):
+        part = slice(head * size, (head + 1) * size)
+        scores = q[..., part] @ k[..., part].mT / math.sqrt(size)
+        heads.append(scores.masked_fill(~attend[:, None, :], -torch.inf).softmax(-1) @ v[..., part])
+    expected = attention.out(torch.cat(heads, -1))
+    torch.testing.assert_close(attention(x, attend[:, None, None, :]), expected, atol=1e-6, rtol=0)
+
+
+def test_padding_changes_no_real_token(model):
+    batch = inputs()
+    x = model.encoder(batch.input_ids, batch.token_type_ids, batch.attention_mask)
+    for row, size in enumerate(batch.attention_mask.sum(1).tolist()):
+        alone = model.encoder(batch.input_ids[[row], :size], batch.token_type_ids[[row], :size], None)
+        torch.testing.assert_close(x[[row], :size], alone, atol=1e-5, rtol=0)
+    other = torch.where(batch.attention_mask, batch.input_ids, 50)
+    y = model.encoder(other, batch.token_type_ids, batch.attention_mask)
+    assert torch.equal(x[batch.attention_mask], y[batch.attention_mask])
+
+
+def test_every_token_sees_those_on_both_sides_its_place_and_its_segment(model):
+    batch = inputs(padding=(0, 0, 0))
+    x = model.encoder(batch.input_ids, batch.token_type_ids, None)
+    for place in (0, 6):
+        changed = batch.input_ids.clone()
+        changed[:, place] = 5
+        y = model.encoder(changed, batch.token_type_ids, None)
+        assert ((x - y).abs().amax(-1) > 1e-3).all()
+    same = torch.full_like(batch.input_ids, 50)
+    x = model.encoder(same, torch.zeros_like(same), None)
+    assert (x[0, 0] - x[0, 1]).abs().max() > 1e-3
+    assert (x - model.encoder(same, torch.ones_like(same), None)).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_a_row_of_padding_alone_is_finite_and_so_are_its_gradients(model, precision):
+    batch = inputs(padding=(0, 7, 2))
+    with torch.autocast("cpu", torch.bfloat16, enabled=precision == torch.bfloat16):
+        mlm, nsp = pretraining_losses(*model(batch), batch)
+    (mlm + nsp).backward()
+    assert torch.isfinite(mlm + nsp)
+    assert all(torch.isfinite(parameter.grad).all() for parameter in model.parameters())
+
+
+def test_the_head_on_masked_positions_is_the_head_everywhere_then_selected(model):
+    batch = inputs()
+    everywhere = model.mlm(model.encoder(batch.input_ids, batch.token_type_ids, batch.attention_mask)).flatten(0, 1)
+    logits, _ = model(batch)
+    assert logits.shape == (len(batch.masked_positions), VOCAB_SIZE)
+    torch.testing.assert_close(logits, everywhere[batch.masked_positions], atol=1e-5, rtol=0)
+
+
+def test_losses_are_sums_over_their_own_targets(model):
+    batch = inputs()
+    mlm_logits, nsp_logits = model(batch)
+    mlm, nsp = pretraining_losses(mlm_logits, nsp_logits, batch)
+    rows = torch.arange(len(batch.masked_labels))
+    assert mlm.item() == pytest.approx(-mlm_logits.log_softmax(-1)[rows, batch.masked_labels].sum().item(), abs=1e-4)
+    log_p = nsp_logits.log_softmax(-1)
+    assert nsp.item() == pytest.approx(-(log_p[0, 0] + log_p[1, 1]).item(), abs=1e-5)
+
+
+def test_the_decoder_stays_the_embedding(model):
+    assert model.mlm.decoder.weight is model.encoder.embeddings.token.weight
+    fresh = PretrainingModel(PARAMS, VOCAB_SIZE)
+    fresh.load_state_dict(model.state_dict())
+    assert torch.equal(fresh.encoder.embeddings.token.weight, model.encoder.embeddings.token.weight)
+    optimizer = torch.optim.SGD(fresh.parameters(), 0.1)
+    batch = inputs()
+    mlm, nsp = pretraining_losses(*fresh(batch), batch)
+    (mlm + nsp).backward()
+    optimizer.step()
+    assert fresh.mlm.decoder.weight.data_ptr() == fresh.encoder.embeddings.token.weight.data_ptr()
+    assert not torch.equal(fresh.mlm.decoder.weight, model.mlm.decoder.weight)
+    assert len({id(parameter) for parameter in fresh.parameters()}) == len(list(fresh.parameters()))
+
+
+@pytest.mark.parametrize("part", ["encoder", "classifier"])
+def test_dropout_acts_in_training_alone(part):
+    params = PARAMS.model_copy(update={"dropout": 0.5 if part == "encoder" else 0.0})
+    model = ClassificationModel(params, VOCAB_SIZE, 3, dropout=0.5 if part == "classifier" else 0.0)
+    batch = inputs()
+    arguments = (batch.input_ids, batch.token_type_ids, batch.attention_mask)
+    assert not torch.equal(model(*arguments), model(*arguments))
+    model.eval()
+    assert torch.equal(model(*arguments), model(*arguments))
+    assert model(*arguments).shape == (3, 3)
+
+
+def test_initial_weights_are_those_of_bert_and_of_the_seed():
+    params = PARAMS.model_copy(update={"initializer_range": 0.02, "position_init": "normal", "intermediate": 400})
+    models = [PretrainingModel(params, 5000) for _ in range(3)]
+    before = torch.get_rng_state()
+    for model, seed in zip(models, (0, 0, 1), strict=True):
+        model.reset(torch.Generator().manual_seed(seed))
+    assert torch.equal(torch.get_rng_state(), before)
+    for name, weight in models[0].named_parameters():
+        assert torch.equal(weight, models[1].get_parameter(name))
+        if "norm" in name and name.endswith("weight"):
+            assert (weight == 1).all()
+        elif name.endswith("bias"):
+            assert (weight == 0).all()
+        else:
+            assert not torch.equal(weight, models[2].get_parameter(name))
+            if weight.numel() > 5000:
+                assert weight.std().item() == pytest.approx(0.02, rel=0.03)
+                assert weight.mean().item() == pytest.approx(0, abs=0.001)
+
+
+@pytest.mark.parametrize("hidden", [16, 15])
+def test_positions_may_start_as_sinusoids(hidden):
+    params = PARAMS.model_copy(update={"position_init": "sinusoidal", "hidden": hidden, "heads": 1})
+    encoder = Encoder(params, VOCAB_SIZE)
+    initialize(encoder, params, torch.Generator().manual_seed(0))
+    expected = torch.empty(params.max_positions, hidden)
+    for position in range(params.max_positions):
+        for column in range(hidden):
+            angle = position / params.position_base ** ((column - column % 2) / hidden)
+            expected[position, column] = math.cos(angle) if column % 2 else math.sin(angle)
+    torch.testing.assert_close(
+        sinusoids(params.max_positions, hidden, params.position_base), expected, atol=1e-5, rtol=0
+    )
+    weight = encoder.embeddings.position.weight
+    assert isinstance(weight, nn.Parameter)
+    torch.testing.assert_close(weight.detach(), params.position_scale * expected, atol=1e-6, rtol=0)

@@ -1,0 +1,131 @@
+import pytest
+import torch
+
+from maskline.model.convert import config, from_hugging_face, model_params, to_hugging_face
+from maskline.model.heads import ClassificationModel, Inputs, PretrainingModel
+from tests.tiny import VOCAB_SIZE, tiny_params
+
+PARAMS = tiny_params({"model.dropout": 0.1, "model.initializer_range": 0.3, "model.layer_norm_eps": 1e-7}).model
+ACTIVATIONS = ["gelu", "gelu_tanh", "relu"]
+
+
+def randomize(model, seed):
+    """Move every weight, biases and norms as well, which start alike."""
+    draw = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn(parameter.shape, generator=draw))
+    return model.eval()
+
+
+def transformers_model(name, content):
+    import transformers
+
+    return randomize(getattr(transformers, name)(transformers.BertConfig(**content)), seed=0)
+
+
+def randomized(model, seed=1):
+    model.reset(torch.Generator().manual_seed(seed))
+    return randomize(model, seed)
+
+
+def pair_batch():
+    """Return input_ids, token_type_ids and attention_mask of three pairs, two of them padded."""
+    draw = torch.Generator().manual_seed(2)
+    mask = torch.arange(9) < torch.tensor([9, 7, 4])[:, None]
+    input_ids = torch.randint(5, VOCAB_SIZE, (3, 9), generator=draw) * mask
+    return input_ids, ((torch.arange(9) >= 3) & mask).long(), mask
+
+
+def close(ours, theirs):
+    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("direction", ["from theirs", "from ours"])
+def test_pretraining_equals_transformers(activation, direction):
+    params = PARAMS.model_copy(update={"activation": activation})
+    content = config(params, VOCAB_SIZE, "BertForPreTraining")
+    theirs = transformers_model("BertForPreTraining", content)
+    ours = randomized(PretrainingModel(params, VOCAB_SIZE))
+    if direction == "from theirs":
+        assert from_hugging_face(ours, theirs.state_dict()) == []
+    else:
+        missing, unexpected = theirs.load_state_dict(to_hugging_face(ours), strict=False)
+        assert set(missing) == {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}  # tied to others
+        assert not unexpected
+    input_ids, token_type_ids, mask = pair_batch()
+    with torch.no_grad():
+        x = ours.encoder(input_ids, token_type_ids, mask)
+        positions = mask.flatten().nonzero()[:, 0]
+        nothing = torch.zeros(0, dtype=torch.long)
+        mlm, nsp = ours(Inputs(input_ids, token_type_ids, mask, positions, nothing, nothing))
+        output = theirs(input_ids, mask.long(), token_type_ids, output_hidden_states=True)
+        pooled = theirs.bert(input_ids, mask.long(), token_type_ids).pooler_output
+        first = ours.encoder.embeddings(input_ids, token_type_ids)
+    assert output.prediction_logits[mask].std(0).mean() > 0.2  # else the comparison would say little
+    close(first[mask], output.hidden_states[0][mask])
+    close(x[mask], output.hidden_states[-1][mask])
+    close(ours.encoder.pool(x), pooled)
+    close(mlm, output.prediction_logits[mask])
+    close(nsp, output.seq_relationship_logits)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_classification_equals_transformers(activation):
+    params = PARAMS.model_copy(update={"activation": activation})
+    content = config(params, VOCAB_SIZE, "BertForSequenceClassification") | {"num_labels": 3}
+    theirs = transformers_model("BertForSequenceClassification", content)
+    ours = randomized(ClassificationModel(params, VOCAB_SIZE, 3, dropout=0.1))
+    assert from_hugging_face(ours, theirs.state_dict()) == []
+    input_ids, token_type_ids, mask = pair_batch()
+    with torch.no_grad():
+        close(ours(input_ids, token_type_ids, mask), theirs(input_ids, mask.long(), token_type_ids).logits)
+    theirs.load_state_dict(to_hugging_face(randomized(ours, seed=2)), strict=True)
+    with torch.no_grad():
+        close(ours(input_ids, token_type_ids, mask), theirs(input_ids, mask.long(), token_type_ids).logits)
+
+
+@pytest.mark.parametrize("build", [PretrainingModel, lambda *a: ClassificationModel(*a, 3, dropout=0.0)])
+def test_there_and_back_is_the_same_model(build):
+    ours = randomized(build(PARAMS, VOCAB_SIZE))
+    copy = build(PARAMS, VOCAB_SIZE)
+    assert from_hugging_face(copy, to_hugging_face(ours)) == []
+    for name, tensor in ours.state_dict().items():
+        assert torch.equal(tensor, copy.state_dict()[name]), name
+
+
+def test_the_tied_decoder_is_written_once_and_stays_tied():
+    ours = randomized(PretrainingModel(PARAMS, VOCAB_SIZE))
+    theirs = to_hugging_face(ours)
+    assert not [name for name in theirs if "decoder" in name]
+    assert len({tensor.data_ptr() for tensor in theirs.values()}) == len(theirs)
+    copy = PretrainingModel(PARAMS, VOCAB_SIZE)
+    from_hugging_face(copy, theirs)
+    assert copy.mlm.decoder.weight is copy.encoder.embeddings.token.weight
+
+
+def test_what_is_not_there_is_named_and_keeps_its_value():
+    pretrained = to_hugging_face(randomized(PretrainingModel(PARAMS, VOCAB_SIZE)))
+    without_pooler = {name: weight for name, weight in pretrained.items() if "pooler" not in name}
+    model = randomized(ClassificationModel(PARAMS, VOCAB_SIZE, 3, dropout=0.0), seed=2)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    missing = from_hugging_face(model, without_pooler)
+    assert missing == ["encoder.pooler.weight", "encoder.pooler.bias", "classifier.weight", "classifier.bias"]
+    for name, weight in model.state_dict().items():
+        assert torch.equal(weight, before[name]) == (name in missing), name
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_config_and_parameters_say_the_same(activation):
+    params = PARAMS.model_copy(update={"activation": activation})
+    there = {"position_init", "position_base", "position_scale"}  # how weights start is no part of what they are
+    assert model_params(config(params, VOCAB_SIZE, "BertModel")).model_dump(exclude=there) == params.model_dump(
+        exclude=there
+    )
+
+
+def test_an_activation_that_we_lack_is_named():
+    content = config(PARAMS, VOCAB_SIZE, "BertModel") | {"hidden_act": "silu"}
+    with pytest.raises(ValueError, match="hidden_act silu is none of gelu, gelu_new, relu"):
+        model_params(content)
