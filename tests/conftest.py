@@ -13,6 +13,9 @@ from maskline.params import load, read_yaml
 from maskline.storage import sha256, write_csv, write_json
 from tests.project import call, copy_project
 
+# Before torch is loaded, here and in the commands that tests run: tiny tensors gain nothing from threads.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 PRETRAIN_TRAIN = ("step", "epoch", "tokens", "lr", "mlm_loss", "nsp_loss", "loss", "grad_norm")
 PRETRAIN_VALIDATION = ("step", "mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy", "loss")
 
