@@ -10,7 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from maskline.params import load, read_yaml
-from maskline.storage import sha256, write_csv, write_json
+from maskline.storage import MANIFEST, sha256, write_csv, write_json
 from tests.project import call, copy_project
 
 # Before torch is loaded, here and in the commands that tests run: tiny tensors gain nothing from threads.
@@ -189,7 +189,7 @@ def _tiny_project(tmp_path_factory):
             language="en",
             shard_tokens=500,
             workers=1,
-            provenance={},
+            provenance={"tokenizer": sha256(data / "tokenizer" / MANIFEST)},
         )
     premask(params.premask, data / "tokens" / "validation", data / "tokenizer", data / "validation")
     pairs = [(f"a {'good' if n % 4 else 'bad'} garden {n}", "positive" if n % 4 else "negative") for n in range(120)]

@@ -8,7 +8,7 @@ import numpy as np
 from maskline.examples.premasked import premask
 from maskline.examples.shards import ShardWriter
 from maskline.params import PARAMS, TokenizerParams, parse, read_yaml
-from maskline.storage import fresh_directory
+from maskline.storage import MANIFEST, fresh_directory, sha256
 from maskline.tokenization.load import SpecialIds
 from maskline.tokenization.save import save
 from maskline.tokenization.wordpiece import SPECIAL_TOKENS, assemble
@@ -61,10 +61,11 @@ def tiny_params(changes=None):
     return parse(settings(changes))
 
 
-def write_shards(directory, documents, shard_tokens=10**6, vocab_size=VOCAB_SIZE):
+def write_shards(directory, documents, shard_tokens=10**6, vocab_size=VOCAB_SIZE, tokenizer=None):
     """Write documents, lists of sentences that are lists of ids, to a new directory of shards."""
+    provenance = {"tokenizer": sha256(tokenizer / MANIFEST)} if tokenizer else {}
     fresh_directory(directory)
-    with ShardWriter(directory, vocab_size, shard_tokens, {"language": "en"}) as writer:
+    with ShardWriter(directory, vocab_size, shard_tokens, provenance) as writer:
         for number, sentences in enumerate(documents):
             tokens = np.array([token for sentence in sentences for token in sentence], np.uint32)
             writer.add(str(number), tokens, np.array([len(sentence) for sentence in sentences], np.int32))
@@ -98,8 +99,8 @@ def write_tokenizer(directory):
 
 def write_data(root):
     """Write what pretrain reads: tokenizer, tokens/train, tokens/validation and validation."""
-    write_tokenizer(root / "tokenizer")
-    write_shards(root / "tokens" / "train", random_documents(40), shard_tokens=200)
-    write_shards(root / "tokens" / "validation", random_documents(12, seed=1))
-    premask(tiny_params().premask, root / "tokens" / "validation", root / "tokenizer", root / "validation")
+    tokenizer = write_tokenizer(root / "tokenizer")
+    write_shards(root / "tokens" / "train", random_documents(40), shard_tokens=200, tokenizer=tokenizer)
+    write_shards(root / "tokens" / "validation", random_documents(12, seed=1), tokenizer=tokenizer)
+    premask(tiny_params().premask, root / "tokens" / "validation", tokenizer, root / "validation")
     return root

@@ -127,8 +127,8 @@ def test_a_corpus_without_pairs_gives_single_segments(tmp_path, documents):
 
 @pytest.fixture(name="data")
 def _data(tmp_path):
-    write_tokenizer(tmp_path / "tokenizer")
-    write_shards(tmp_path / "tokens", random_documents(30))
+    tokenizer = write_tokenizer(tmp_path / "tokenizer")
+    write_shards(tmp_path / "tokens", random_documents(30), tokenizer=tokenizer)
     return tmp_path
 
 

@@ -36,10 +36,11 @@ def premask(params: PremaskParams, tokens: Path, tokenizer: Path, directory: Pat
     """Draw the validation set from the shards in `tokens`, write it to `directory`, and return its counts.
 
     Raises:
-        UserError: an input is incomplete, damaged or empty.
+        UserError: an input is incomplete, damaged or empty, or made with another tokenizer.
     """
     special = load_tokenizer(tokenizer).special
     shards = TokenShards(tokens)
+    shards.check_tokenizer(tokenizer)
     source = PairSource(shards, params.max_seq_length, nsp=True)
     masker = Masker(params, special, shards.vocab_size)
     batches = PretrainingBatches(source, masker, special, seed=params.seed, global_batch=ROWS)

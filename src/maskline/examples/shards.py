@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from maskline.errors import UserError
-from maskline.storage import atomic, read_manifest, write_manifest
+from maskline.storage import MANIFEST, atomic, read_manifest, sha256, write_manifest
 
 
 def id_dtype(vocab_size: int) -> np.dtype[Any]:
@@ -127,6 +127,17 @@ class TokenShards:
 
     def __iter__(self) -> Iterator[Shard]:
         return iter(self.shards)
+
+    def check_tokenizer(self, tokenizer: Path) -> None:
+        """Refuse shards whose ids are not those of the tokenizer in the directory `tokenizer`.
+
+        Raises:
+            UserError: they were made with another one.
+        """
+        if self.manifest.get("tokenizer") != sha256(tokenizer / MANIFEST):
+            raise UserError(
+                f"{self.directory} was made with another tokenizer than {tokenizer}: run `dvc repro tokenize`"
+            )
 
     def token_counts(self) -> NDArray[np.int64]:
         """Return how often each id of the vocabulary occurs, (V,)."""

@@ -132,8 +132,15 @@ class Progress:
         return True
 
     def best_row(self) -> dict[str, Any]:
-        """Return the row of the validation curve that the best weights stand for."""
-        return next(row for row in self.validation if row["step"] == self.best_step)
+        """Return the row of the validation curve that the best weights stand for.
+
+        Raises:
+            UserError: no score was finite.
+        """
+        for row in self.validation:
+            if row["step"] == self.best_step:
+                return row
+        raise UserError("no score on the validation set was finite: lower the learning rate, or raise warmup_steps")
 
 
 @dataclass
@@ -150,9 +157,13 @@ def train(
     """Train `objective.model` for `steps` updates, going on from where `run` was interrupted.
 
     Raises:
-        UserError: a loss or gradient is not finite (nothing is updated or saved), or the run was interrupted (the state
-            is saved).
+        UserError: the warm-up takes all of `steps`, a loss or gradient is not finite (nothing is updated or saved), or
+            the run was interrupted (the state is saved).
     """
+    if params.warmup_steps >= steps:
+        raise UserError(
+            f"warmup_steps {params.warmup_steps} leaves nothing of {steps} steps: lower it, or train longer"
+        )
     model, optimizers = objective.model, build_optimizers(objective.model, params)
     progress, best_weights = Progress(), _copy(model)
     if state := run.load(objective.device):
@@ -176,7 +187,7 @@ def train(
             if progress.step % cadence.log == 0 or last:
                 progress.close_row(params.peak_lr * scale, objective)
             if progress.step % cadence.evaluate == 0 or last:
-                metrics = objective.evaluate()
+                metrics = _finite(objective.evaluate())
                 if progress.score(metrics, objective):
                     best_weights = _copy(model)
                 reporter.evaluated(progress.step, metrics)
@@ -224,7 +235,7 @@ def _accumulate(
         noise = int(key(seed, "dropout", step, place)[0] >> 1)
         with keyed_noise(objective.device, noise), autocast(objective.device, params.precision):
             losses = objective.losses(microbatch)
-        total = torch.stack([loss / max(targets[name], 1.0) for name, loss in losses.items()]).sum()
+        total = torch.stack([loss / (targets[name] or 1.0) for name, loss in losses.items()]).sum()
         total.backward()  # type: ignore[no-untyped-call]
         sums.append({name: loss.item() for name, loss in losses.items()})
     return targets, _total(objective.loss_names, sums, objective.device)
@@ -237,6 +248,11 @@ def _total(names: tuple[str, ...], parts: list[dict[str, float]], device: torch.
 
 def _means(sums: Mapping[str, float], targets: Mapping[str, float]) -> dict[str, float]:
     return {name: value / targets[name] for name, value in sums.items() if targets[name]}
+
+
+def _finite(metrics: Metrics) -> Metrics:
+    """Return `metrics` with None for what is no finite number: no JSON or CSV could hold it."""
+    return {name: value if value is not None and math.isfinite(value) else None for name, value in metrics.items()}
 
 
 def _epoch(step: int, objective: Objective) -> float:

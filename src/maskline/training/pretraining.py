@@ -20,7 +20,7 @@ from maskline.examples.shards import TokenShards
 from maskline.model.heads import PretrainingModel, pretraining_losses
 from maskline.params import Params
 from maskline.storage import MANIFEST, sha256, source_fingerprint, write_csv, write_json
-from maskline.tokenization.load import LoadedTokenizer, load_tokenizer
+from maskline.tokenization.load import load_tokenizer
 from maskline.training import distributed
 from maskline.training.devices import describe
 from maskline.training.export import export, model_card
@@ -108,7 +108,7 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     shards = TokenShards(paths.tokens)
     validation = read_premasked(paths.validation)
     source = PairSource(shards, params.pretrain.max_seq_length, nsp=params.pretrain.nsp)
-    _check(params, tokenizer, shards, source)
+    _check(params, paths, shards, validation, source)
     masker = Masker(params.masking, tokenizer.special, tokenizer.vocab_size)
     batches = PretrainingBatches(
         source, masker, tokenizer.special, seed=params.seed, global_batch=params.pretrain.global_batch
@@ -150,11 +150,17 @@ def new_model(params: Params, vocab_size: int, shards: TokenShards) -> Pretraini
     return model
 
 
-def _check(params: Params, tokenizer: LoadedTokenizer, shards: TokenShards, source: PairSource) -> None:
-    if shards.vocab_size != tokenizer.vocab_size:
+def _check(params: Params, paths: Paths, shards: TokenShards, validation: PremaskedSet, source: PairSource) -> None:
+    shards.check_tokenizer(paths.tokenizer)
+    if validation.manifest["inputs"]["tokenizer"] != sha256(paths.tokenizer / MANIFEST):
         raise UserError(
-            f"{shards.directory} was made with {shards.vocab_size} tokens, the tokenizer has {tokenizer.vocab_size}: "
-            "run `dvc repro tokenize`"
+            f"{paths.validation} was made with another tokenizer than {paths.tokenizer}: run `dvc repro premask`"
+        )
+    longest = max(map(len, validation.input_ids))
+    if longest > params.model.max_positions:
+        raise UserError(
+            f"{paths.validation} holds {longest} tokens in a row, model.max_positions is {params.model.max_positions}: "
+            "run `dvc repro premask`"
         )
     if len(source) < params.pretrain.global_batch:
         raise UserError(
@@ -191,6 +197,8 @@ def write_reports(directory: Path, progress: Progress, model: PretrainingModel, 
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "examples": source.counts,
     }
+    if any(row["loss"] is None for row in progress.validation):
+        metrics["diverged"] = True
     write_json(directory / "metrics.json", metrics)
     timing = {"seconds": round(progress.seconds, 1), "tokens_per_second": round(progress.tokens / progress.seconds)}
     write_json(directory / "timing.json", timing)

@@ -61,10 +61,11 @@ class Reporter:
         now = time.monotonic()
         if self._first_step is None:
             self._first_step, self._started = step, now
+            return  # how long it took is not known
         self._tokens += tokens
         seconds = now - self._started
         done = step - self._first_step
-        if seconds > 0 and done:
+        if seconds > 0:
             text = "  ".join(f"{name} {value:.4g}" for name, value in numbers.items())
             text += f"  {self._tokens / seconds:,.0f} tokens/s"
             self._bar.update(self._task, completed=step, numbers=text)

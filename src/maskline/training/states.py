@@ -45,7 +45,7 @@ class Run:
         self._lock = (self.directory / "lock").open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             self._lock.close()
             raise UserError(
                 f"another process is at this very run ({self.directory}): wait for it, or stop it first"
@@ -82,6 +82,8 @@ class Run:
                 self.say(f"resuming after step {step} from {path}")
                 return state
             self.say(f"{path} is damaged: trying the state before it")
+        if self._steps():
+            self.say("no state is left: starting from the beginning")
         return None
 
     def discard(self) -> None:
