@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
-from pydantic_core import PydanticCustomError
 
 from maskline.errors import UserError
 
@@ -38,7 +37,7 @@ class Section(BaseModel):
     def _refuse_boolean(cls, value: Any, info: ValidationInfo) -> Any:
         """Keep pydantic from taking `true` for the number 1."""
         if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation is not bool:
-            raise PydanticCustomError("boolean", "input should not be true or false")
+            raise ValueError(f"{value} stands where a number or a text is meant")
         return value
 
 
