@@ -1,0 +1,107 @@
+"""The pipeline under DVC: what runs, what does not, and that an interrupted run loses nothing."""
+
+import re
+import subprocess
+import time
+from io import StringIO
+
+import psutil
+import pytest
+from ruamel.yaml import YAML
+
+from maskline.params import load
+from maskline.storage import read_csv, read_json
+from tests.project import ENVIRONMENT, call
+
+DATA = ["fetch", "tokenizer", "tokenize", "premask"]
+AFTER = {"finetune@sentiment", "evaluate", "plot"}
+
+
+def ran(output):
+    """Return the stages that a command of DVC ran."""
+    return re.findall(r"^Running stage '(.*)'", output, re.MULTILINE)
+
+
+def outs(folder, revision=None):
+    """Return stage -> out -> hash as dvc.lock has them, that of a git revision or of the workspace."""
+    text = call(folder, f"git show {revision}:dvc.lock").stdout if revision else (folder / "dvc.lock").read_text()
+    stages = YAML(typ="safe", pure=True).load(StringIO(text))["stages"]
+    return {name: {out["path"]: out["md5"] for out in stage["outs"]} for name, stage in stages.items()}
+
+
+def experiments(folder):
+    """Return name -> git reference of the experiments."""
+    names = call(folder, "git for-each-ref --format='%(refname)' refs/exps").stdout.split()
+    return {name.rpartition("/")[2]: name for name in names if name.count("/") == 4}
+
+
+@pytest.fixture
+def project(reproduced):
+    yield reproduced
+    call(reproduced, "git restore .")
+
+
+def test_a_second_repro_has_nothing_to_do(project):
+    assert set(outs(project)) == {*DATA, "pretrain", *AFTER}
+    assert not ran(call(project, "dvc repro").stdout)
+
+
+def test_another_model_runs_from_pretrain_on_and_a_small_number_stays_one(project):
+    done = call(project, "dvc exp run -S model.layers=2 -S pretrain.peak_lr=0.00001 pretrain")
+    assert ran(done.stdout) == ["pretrain"]
+    assert set(ran(call(project, "dvc repro --dry").stdout)) == AFTER
+    assert read_json(project / "data" / "models" / "pretrained" / "config.json")["num_hidden_layers"] == 2
+    assert load(project / "params.yaml").pretrain.peak_lr == 1e-5
+    assert max(float(row["lr"]) for row in read_csv(project / "reports" / "pretrain" / "train.csv")) <= 1e-5
+
+
+def test_killed_and_run_again_is_the_same_as_uninterrupted_and_another_seed_is_not(project):
+    call(project, "dvc exp run --temp -n whole -S seed=1 pretrain")
+    uninterrupted = outs(project, experiments(project)["whole"])
+    assert uninterrupted["premask"] == outs(project)["premask"]
+    assert not uninterrupted["pretrain"].items() & outs(project)["pretrain"].items()
+
+    call(project, "rm -r .dvc/cache/runs")  # or DVC would bring the result of that run back instead of running
+    command = ["dvc", "exp", "run", "-S", "seed=1", "pretrain"]
+    with subprocess.Popen(
+        command, cwd=project, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as running:
+        kill_at_first_state(running, project)
+        assert running.wait() != 0
+    assert not (project / "data" / "models" / "pretrained").exists()
+    assert "seed: 1" in call(project, "git diff params.yaml").stdout
+
+    again = call(project, "dvc repro pretrain").stdout
+    assert ran(again) == ["pretrain"]
+    assert "resuming after step" in again
+    assert outs(project)["pretrain"] == uninterrupted["pretrain"]
+
+
+def kill_at_first_state(running, project):
+    """Kill the stage below `running` as soon as it has saved a state."""
+    deadline = time.monotonic() + 60
+    while not list(project.glob(".runs/*/state-*.json")):
+        assert time.monotonic() < deadline
+        assert running.poll() is None
+        time.sleep(0.01)
+    stage = [p for p in psutil.Process(running.pid).children(recursive=True) if "pipeline.pretrain" in p.cmdline()]
+    assert stage
+    for process in stage:
+        process.kill()
+
+
+def test_a_queue_of_masking_rates_leaves_tokenizer_and_shards_alone(project):
+    before = set(experiments(project))
+    call(project, "dvc exp run --queue -S masking.rate=0.2,0.3 pretrain && dvc queue start -j 2")
+    deadline = time.monotonic() + 120
+    while len(new := set(experiments(project)) - before) < 2:
+        assert time.monotonic() < deadline, call(project, "dvc queue status").stdout
+        time.sleep(0.2)
+    call(project, "dvc queue stop")
+    for name in new:
+        made = outs(project, experiments(project)[name])
+        assert {stage: made[stage] for stage in DATA} == {stage: outs(project)[stage] for stage in DATA}
+        assert not made["pretrain"].items() & outs(project)["pretrain"].items()
+    while not (log := call(project, f"dvc queue logs {new.pop()}", check=False).stdout):
+        assert time.monotonic() < deadline
+    assert ran(log) == ["pretrain"]
