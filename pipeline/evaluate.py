@@ -28,7 +28,6 @@ def main(
     from maskline.evaluation.report import (
         CLASS_COLUMNS,
         CONFUSION_COLUMNS,
-        check_tokenizer,
         pretraining_report,
         task_report,
     )
@@ -40,7 +39,7 @@ def main(
     from maskline.tasks.examples import SPLITS, Examples, read_task
     from maskline.tokenization.load import load_tokenizer
     from maskline.training.devices import choose_device
-    from maskline.training.export import load_classifier, load_pretraining_model
+    from maskline.training.export import check_tokenizer, load_classifier, load_pretraining_model
 
     started = time.monotonic()
     settings = load(params)

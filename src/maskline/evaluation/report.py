@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,23 +23,12 @@ from maskline.evaluation.intrinsic import perplexity, pretraining_metrics, pretr
 from maskline.examples.premasked import PremaskedSet
 from maskline.examples.shards import TokenShards
 from maskline.model.heads import ClassificationModel, PretrainingModel
-from maskline.storage import sha256
 from maskline.tasks.classification import encode_texts
 from maskline.tasks.examples import Examples
-from maskline.tokenization.load import TOKENIZER_FILE, LoadedTokenizer, SpecialIds
+from maskline.tokenization.load import LoadedTokenizer, SpecialIds
 
 CONFUSION_COLUMNS = ("label", "predicted", "count")
 CLASS_COLUMNS = ("label", "precision", "recall", "f1", "support")
-
-
-def check_tokenizer(model: Path, tokenizer: Path, stage: str) -> None:
-    """Refuse a model directory that was not made with the tokenizer in `tokenizer`.
-
-    Raises:
-        UserError: their vocabularies or normalizers differ.
-    """
-    if sha256(model / TOKENIZER_FILE) != sha256(tokenizer / TOKENIZER_FILE):
-        raise UserError(f"{model} was made with another tokenizer than the one in {tokenizer}: run `dvc repro {stage}`")
 
 
 def pretraining_report(

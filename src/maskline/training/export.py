@@ -16,15 +16,17 @@ from maskline.storage import (
     fresh_directory,
     read_json,
     read_manifest,
+    sha256,
     write_bytes,
     write_json,
     write_manifest,
     write_text,
 )
+from maskline.tokenization.load import TOKENIZER_FILE
 
 WEIGHTS = "model.safetensors"
 CONFIG = "config.json"
-_TOKENIZER_FILES = ("tokenizer.json", "vocab.txt")
+_TOKENIZER_FILES = (TOKENIZER_FILE, "vocab.txt")
 _TOKENIZER_CONFIG = "tokenizer_config.json"
 
 
@@ -102,6 +104,16 @@ def read_model(directory: Path, stage: str) -> tuple[ModelParams, int, dict[str,
         return model_params(content), content["vocab_size"], load_file(directory / WEIGHTS)
     except (KeyError, ValueError, SafetensorError) as error:
         raise UserError(f"{directory} holds no BERT of this pipeline ({error}): run `dvc repro {stage}`") from None
+
+
+def check_tokenizer(model: Path, tokenizer: Path, stage: str) -> None:
+    """Refuse a model directory that was not made with the tokenizer in `tokenizer`.
+
+    Raises:
+        UserError: their vocabularies or normalizers differ.
+    """
+    if sha256(model / TOKENIZER_FILE) != sha256(tokenizer / TOKENIZER_FILE):
+        raise UserError(f"{model} was made with another tokenizer than the one in {tokenizer}: run `dvc repro {stage}`")
 
 
 def model_card(title: str, language: str, tables: Mapping[str, Mapping[str, Any]], note: str) -> str:

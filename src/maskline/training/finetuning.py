@@ -1,5 +1,6 @@
 """Fine-tuning: all weights and a classifier over [CLS] (Devlin et al. 2019, sec. 4.1); the same from random weights."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +24,7 @@ from maskline.tasks.examples import Examples, read_task
 from maskline.tokenization.load import LoadedTokenizer, SpecialIds, load_tokenizer
 from maskline.training import distributed
 from maskline.training.devices import describe
-from maskline.training.export import export, model_card, read_model
+from maskline.training.export import check_tokenizer, export, model_card, read_model
 from maskline.training.loop import Cadence, Metrics, train
 from maskline.training.progress import process_reporter
 from maskline.training.states import Run
@@ -42,7 +43,7 @@ class Labelled:
 
 
 class ClassificationObjective:
-    """Cross-entropy over classes; the epoch with the lowest validation loss is best."""
+    """Cross-entropy over classes; the epoch with the highest macro-F1 on the validation split is best."""
 
     loss_names: tuple[str, ...] = ("loss",)
 
@@ -100,8 +101,11 @@ class ClassificationObjective:
         return {"loss": float(loss), **classification_metrics(labels, probabilities.argmax(1), len(self.weights))}
 
     def criterion(self, metrics: Metrics) -> float | None:
-        """Return the macro-F1, negated: unlike the loss it falls only when decisions get worse."""
-        return -metrics["macro_f1"] if metrics["macro_f1"] is not None else None
+        """Return the macro-F1, negated: unlike the loss it falls only when decisions get worse.
+
+        Logits that are no numbers give decisions as well, so the loss must be one.
+        """
+        return None if metrics["loss"] is None or metrics["macro_f1"] is None else -metrics["macro_f1"]
 
 
 @dataclass(frozen=True)
@@ -135,24 +139,25 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
         "cut": {"train": training.texts.cut, "validation": validation.texts.cut},
     }
     timing = {}
-    for start, out, prefix in (("pretrained", paths.finetuned, ""), ("scratch", paths.scratch, "scratch-")):
-        model = new_classifier(params, recipe, tokenizer.vocab_size, len(label_names))
-        if start == "pretrained":
-            _load(model, paths.pretrained)
-        model.to(device)
-        objective = ClassificationObjective(
-            model, training, validation, weights, tokenizer.special, recipe, params.seed, device
-        )
-        steps = recipe.steps or (recipe.epochs or 0) * objective.steps_per_epoch
-        identity = _identity(task, start, params, paths)
-        leads = distributed.rank() == 0
-        with (
-            process_reporter(f"finetune {task} ({start})", steps, params.compute) as reporter,
-            Run(identity, reporter.say, exclusive=leads) as run,
-        ):
-            reporter.say(f"finetune {task} from {start} weights on {describe(device)}: {steps} steps")
-            cadence = Cadence(evaluate=objective.steps_per_epoch, checkpoint=objective.steps_per_epoch, log=LOG_EVERY)
-            result = train(objective, recipe, steps, cadence, params.seed, run, reporter)
+    leads = distributed.rank() == 0
+    with ExitStack() as stack:
+        runs = []  # both are kept until both are done: what interrupts the second loses nothing of the first
+        for start, out, prefix in (("pretrained", paths.finetuned, ""), ("scratch", paths.scratch, "scratch-")):
+            model = new_classifier(params, recipe, tokenizer.vocab_size, len(label_names))
+            if start == "pretrained":
+                _load(model, paths.pretrained, paths.tokenizer)
+            model.to(device)
+            objective = ClassificationObjective(
+                model, training, validation, weights, tokenizer.special, recipe, params.seed, device
+            )
+            steps = recipe.steps or (recipe.epochs or 0) * objective.steps_per_epoch
+            identity = _identity(task, start, params, paths)
+            with process_reporter(f"finetune {task} ({start})", steps, params.compute) as reporter:
+                run = stack.enter_context(Run(identity, reporter.say, exclusive=leads))
+                runs.append(run)
+                reporter.say(f"finetune {task} from {start} weights on {describe(device)}: {steps} steps")
+                cadence = Cadence(objective.steps_per_epoch, objective.steps_per_epoch, LOG_EVERY)
+                result = train(objective, recipe, steps, cadence, params.seed, run, reporter)
             if leads:
                 progress = result.progress
                 write_csv(paths.reports / f"{prefix}train.csv", progress.train, TRAIN_COLUMNS)
@@ -169,10 +174,11 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
                 note = f"Classifies texts as {', '.join(label_names)}; fine-tuned by maskline from {start} weights."
                 card = model_card(f"maskline BERT for {task}", params.corpus.language, tables, note)
                 export(out, model, "BertForSequenceClassification", paths.tokenizer, card, identity, label_names)
+        if leads:
+            write_json(paths.reports / "metrics.json", metrics)
+            write_json(paths.reports / "timing.json", timing)
+            for run in runs:
                 run.discard()
-    if distributed.rank() == 0:
-        write_json(paths.reports / "metrics.json", metrics)
-        write_json(paths.reports / "timing.json", timing)
 
 
 def new_classifier(params: Params, recipe: FinetuneParams, vocab_size: int, classes: int) -> ClassificationModel:
@@ -194,9 +200,10 @@ def _encode(examples: Examples, tokenizer: LoadedTokenizer, max_seq_length: int)
     return Labelled(encode_texts(examples.texts, tokenizer, max_seq_length), examples.labels)
 
 
-def _load(model: ClassificationModel, directory: Path) -> None:
+def _load(model: ClassificationModel, directory: Path, tokenizer: Path) -> None:
     """Take the encoder of a pretrained model; a pooler that pretraining did not train stays random."""
-    architecture, vocab_size, weights = read_model(directory, "pretrain")
+    architecture, _, weights = read_model(directory, "pretrain")
+    check_tokenizer(directory, tokenizer, "pretrain")
     expected = model.encoder.params
     fields = ("layers", "hidden", "heads", "intermediate", "activation", "max_positions", "layer_norm_eps")
     for field in fields:
@@ -205,10 +212,6 @@ def _load(model: ClassificationModel, directory: Path) -> None:
                 f"{directory} has {field} {getattr(architecture, field)}, params.yaml says model.{field} "
                 f"{getattr(expected, field)}: run `dvc repro pretrain`"
             )
-    if vocab_size != model.encoder.vocab_size:
-        raise UserError(
-            f"{directory} knows {vocab_size} tokens, the tokenizer {model.encoder.vocab_size}: run `dvc repro pretrain`"
-        )
     missing = from_hugging_face(model, weights)
     assert all(name.startswith(("classifier.", "encoder.pooler.")) for name in missing), missing
 
