@@ -1,0 +1,186 @@
+"""What README.md and CONTRIBUTING.md tell people to type works, and what they quote is there."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from maskline.params import parse, read_yaml
+from maskline.presets import _merge
+from tests.project import ENVIRONMENT, ROOT, call
+
+TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md")}
+REPRO = "tests/pipeline/test_repro.py"
+NOTHING = f"{REPRO}::test_a_second_repro_has_nothing_to_do"
+LAYERS = f"{REPRO}::test_another_model_runs_from_pretrain_on_and_a_small_number_stays_one"
+KILLED = f"{REPRO}::test_killed_and_run_again_is_the_same_as_uninterrupted_and_another_seed_is_not"
+QUEUE = f"{REPRO}::test_a_queue_of_masking_rates_leaves_tokenizer_and_shards_alone"
+
+RUN = "run here, in a small copy"
+DRY = "make -n: it is what runs this very test"
+ONLINE = "needs the network: its flags are applied to params.yaml"
+
+VERIFIED = {
+    # README.md
+    "make repro": RUN,
+    "make test": DRY,
+    "source .venv/bin/activate": RUN,
+    "dvc repro": NOTHING,
+    'python -m pipeline.fill_mask "Paris is the capital of [MASK]."': RUN,
+    "python -m pipeline.results": RUN,
+    "dvc exp run -S corpus.language=fr": ONLINE,
+    "dvc exp run -S corpus.source=hub -S corpus.language=ar -S corpus.hub.config=20231101.ar "
+    "-S corpus.hub.max_articles=50000": ONLINE,
+    "dvc repro --force --single-item fetch": RUN,
+    "dvc exp run -S model.layers=4": LAYERS,
+    "dvc exp run -S masking.rate=0.2 -S seed=1": QUEUE,
+    "dvc exp run --queue -S model.layers=2,4": QUEUE,
+    "dvc queue start -j 2": QUEUE,
+    "dvc queue status": RUN,
+    "dvc exp run --temp -S seed=1": KILLED,
+    "python -m pipeline.preset": RUN,
+    "dvc exp run $(python -m pipeline.preset mlm-only)": RUN,
+    "python -m pipeline.compare": RUN,
+    "dvc exp show --only-changed": RUN,
+    "dvc metrics diff": RUN,
+    "dvc plots diff": RUN,
+    "git restore .": RUN,
+    "dvc checkout": RUN,
+    "dvc repro premask": RUN,
+    "torchrun --standalone --nproc-per-node 2 -m pipeline.pretrain": RUN,
+    "dvc commit -f pretrain": RUN,
+    "dvc remote add -d team ../maskline-store": RUN,
+    "git add .dvc/config": RUN,
+    'git commit -m "Share data and models"': RUN,
+    "dvc push": RUN,
+    "dvc pull": "test_a_clone_pulls_what_was_pushed",
+    # CONTRIBUTING.md
+    "make check": DRY,
+    "pre-commit install": RUN,
+}
+"""Command -> how it is verified: one of the ways above, or the test that runs it or its like."""
+
+
+def blocks(language):
+    pattern = re.compile(rf"^```{language}\n(.*?)^```", re.MULTILINE | re.DOTALL)
+    return [block for text in TEXTS.values() for block in pattern.findall(text)]
+
+
+COMMANDS = list(dict.fromkeys(line for block in blocks("sh") for line in block.splitlines()))
+
+
+def test_every_command_is_verified():
+    assert set(COMMANDS) == set(VERIFIED)
+    here = Path(__file__).relative_to(ROOT).as_posix()
+    for way in set(VERIFIED.values()) - {RUN, DRY, ONLINE}:
+        file, _, name = way.rpartition("::")
+        assert f"\ndef {name}(" in (ROOT / (file or here)).read_text()
+
+
+@pytest.fixture(scope="module")
+def project(reproduced, tmp_path_factory):
+    """A copy of the reproduced project, where `make` finds the environment of this test set up already."""
+    folder = tmp_path_factory.mktemp("readme") / "maskline"
+    shutil.copytree(reproduced, folder, symlinks=True)
+    environment = folder / ".venv"
+    environment.mkdir()
+    for name in ("bin", "lib", "pyvenv.cfg"):
+        (environment / name).symlink_to(Path(sys.prefix) / name)
+    (environment / ".installed").touch()
+    return folder
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if VERIFIED.get(command) == RUN])
+def test_a_command_runs(command, project):
+    done = call(project, command, PRE_COMMIT_HOME=str(project.parent / "pre-commit"))
+    if command == "make repro":
+        assert "pip install" not in done.stdout
+        assert "MLM loss (nats)" in done.stdout
+        assert done.stdout.endswith("reports/figures/sentiment-finetuning.png\n")
+    elif "fill_mask" in command:
+        assert "probability" in done.stdout
+    elif "mlm-only" in command:
+        assert (project / "reports" / "evaluate" / "metrics.json").read_text().count("null") == 1
+
+
+def test_a_clone_pulls_what_was_pushed(project):
+    clone = project.with_name("clone")
+    call(project.parent, f"git clone -q {project} {clone}")
+    call(clone, "dvc pull")
+    model = "data/models/pretrained/model.safetensors"
+    assert (clone / model).read_bytes() == (project / model).read_bytes()
+
+
+def test_make_knows_its_targets(project):
+    printed = call(project, "make -n test").stdout.splitlines()
+    assert printed == ["ruff format --check", "ruff check", "mypy", "lint-imports", "pytest"]
+    assert call(project, "make -n check").stdout.splitlines() == printed[:-1]
+    assert not call(project, "make setup").stdout.count("pip install")
+    (project / "constraints.txt").touch()
+    assert "pip install" in call(project, "make -n setup").stdout
+
+
+def test_make_refuses_an_old_python(project):
+    old = project.parent / "python3.9"
+    old.write_text("#!/bin/sh\nexit 1\n")
+    old.chmod(0o755)
+    done = call(project, f"make setup INSTALLED=absent PYTHON={old}", check=False)
+    assert done.returncode
+    assert done.stderr.splitlines()[0].startswith("error: maskline needs Python 3.11 or newer")
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if re.search(r"dvc exp run .*-S \w", command)])
+def test_every_flag_names_a_parameter(command, tmp_path):
+    from dvc.utils.hydra import apply_overrides
+
+    flags = [part.split(",")[0] for part in re.findall(r"-S (\S+)", command)]
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    apply_overrides(tmp_path / "params.yaml", flags)
+    assert parse(read_yaml(tmp_path / "params.yaml"))
+
+
+def test_the_yaml_is_accepted(tmp_path):
+    from ruamel.yaml import YAML
+
+    (block,) = blocks("yaml")
+    assert parse(_merge(read_yaml(ROOT / "params.yaml"), YAML(typ="safe", pure=True).load(block)))
+
+
+def test_the_python_runs(reproduced):
+    (block,) = blocks("python")
+    done = subprocess.run(
+        [sys.executable, "-c", block], cwd=reproduced, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() in {"negative", "positive"}
+    assert "newly initialized" not in done.stderr
+
+
+def test_links_lead_somewhere():
+    for text in TEXTS.values():
+        for target in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
+            made = target.startswith("reports/figures/")  # by the stage plot
+            assert (ROOT / target).exists() or made
+
+
+def messages():
+    """Return every text in the code, with … for what is filled in."""
+    for path in [*ROOT.glob("src/maskline/**/*.py"), *ROOT.glob("pipeline/*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                yield "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+
+
+def test_the_messages_are_those_of_the_code():
+    _, _, section = TEXTS["README.md"].partition("## Troubleshooting")
+    quoted = re.findall(r"^\| `([^`]+)` +\|", section.partition("\n## ")[0], re.MULTILINE)
+    assert len(quoted) > 15
+    known = list(messages())
+    for message in quoted:
+        assert any(message.strip("… ") in text for text in known), message
