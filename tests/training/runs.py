@@ -1,0 +1,76 @@
+"""Short runs of the loop, and what is left of them."""
+
+import os
+import signal
+
+import pytest
+import torch
+
+from maskline.errors import UserError
+from maskline.examples.batches import PretrainingBatches
+from maskline.examples.masking import Masker
+from maskline.examples.pairs import PairSource
+from maskline.examples.premasked import read_premasked
+from maskline.examples.shards import TokenShards
+from maskline.training.loop import Cadence, train
+from maskline.training.pretraining import PretrainingObjective, new_model
+from maskline.training.progress import Reporter
+from maskline.training.states import Run
+from tests.tiny import SPECIAL, VOCAB_SIZE
+
+CPU = torch.device("cpu")
+
+
+class Objective(PretrainingObjective):
+    """Pretraining on tiny data, interrupted by Ctrl-C within update `interrupt_at`, counted from 1."""
+
+    def __init__(self, data, params, interrupt_at=None):
+        recipe = params.pretrain
+        shards = TokenShards(data / "tokens" / "train")
+        source = PairSource(shards, recipe.max_seq_length, nsp=recipe.nsp)
+        masker = Masker(params.masking, SPECIAL, VOCAB_SIZE)
+        batches = PretrainingBatches(source, masker, SPECIAL, seed=params.seed, global_batch=recipe.global_batch)
+        model = new_model(params, VOCAB_SIZE, shards)
+        super().__init__(model, batches, read_premasked(data / "validation"), recipe.micro_batch, CPU)
+        self.interrupt_at = interrupt_at
+
+    def microbatches(self, step):
+        if step + 1 == self.interrupt_at:
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().microbatches(step)
+
+
+def run(objective, params, root, said=None):
+    """Train `objective` by the recipe in `params`, with its states below `root`; `said` takes what is told."""
+    recipe = params.pretrain
+    cadence = Cadence(recipe.evaluate_every, recipe.checkpoint_every, recipe.log_every)
+    say = [].append if said is None else said.append
+    reporter = Reporter("test", recipe.steps, "silent")
+    with reporter, Run({"test": 1}, say, root=root) as states:
+        return train(objective, recipe, recipe.steps, cadence, params.seed, states, reporter)
+
+
+def run_in_parts(build, params, root, *stops):
+    """Train with a Ctrl-C at each of `stops` and a new objective after each; return the last part's result."""
+    for stop in stops:
+        with pytest.raises(UserError, match=f"interrupted after step {stop} of"):
+            run(build(stop), params, root)
+    return run(build(None), params, root)
+
+
+def newest_state(root):
+    """Return the newest state below `root`, without what depends on the clock."""
+    state = torch.load(max(root.glob("*/state-*.pt")), weights_only=True)
+    del state["progress"]["seconds"]
+    return state
+
+
+def same(a, b):
+    """Return whether two values, tensors inside collections included, are equal bit for bit."""
+    if isinstance(a, torch.Tensor):
+        return a.dtype == b.dtype and torch.equal(a, b)
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and a == b

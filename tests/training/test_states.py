@@ -1,0 +1,232 @@
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from maskline import storage
+from maskline.errors import UserError
+from maskline.storage import read_json
+from maskline.training.states import Run
+from tests.training.runs import CPU
+
+IDENTITY = {"stage": "pretrain", "params": {"seed": 0}}
+
+
+def state(step):
+    return {"weights": {"w": torch.full((3,), float(step))}, "progress": {"step": step, "best": float("inf")}}
+
+
+class Told(list):
+    def __call__(self, line):
+        self.append(line)
+
+
+@pytest.fixture(name="told")
+def _told():
+    return Told()
+
+
+@pytest.fixture(name="run")
+def _run(tmp_path, told):
+    with Run(IDENTITY, told, root=tmp_path) as run:
+        yield run
+
+
+def files(run):
+    return sorted(path.name for path in run.directory.iterdir())
+
+
+def test_the_newest_state_comes_back(run, told):
+    assert run.load(CPU) is None
+    assert told == []
+    for step in (3, 6, 9, 12):
+        run.save(step, state(step))
+    loaded = run.load(CPU)
+    assert loaded["progress"] == {"step": 12, "best": float("inf")}
+    assert torch.equal(loaded["weights"]["w"], torch.full((3,), 12.0))
+    assert told == [f"resuming after step 12 from {run.directory}/state-00000012.pt"]
+    kept = [f"state-{step:08d}.{kind}" for step in (9, 12) for kind in ("json", "pt")]
+    assert files(run) == ["identity.json", "lock", *kept]
+    assert read_json(run.directory / "identity.json") == IDENTITY
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def remove(path):
+    path.unlink()
+
+
+@pytest.mark.parametrize("damage", [truncate, flip, remove])
+@pytest.mark.parametrize("kind", ["pt", "json"])
+def test_a_damaged_state_is_passed_over_for_the_one_before(run, told, damage, kind):
+    for step in (3, 6):
+        run.save(step, state(step))
+    damage(run.directory / f"state-00000006.{kind}")
+    assert run.load(CPU)["progress"]["step"] == 3
+    resumed = f"resuming after step 3 from {run.directory}/state-00000003.pt"
+    if (kind, damage) == ("json", remove):  # never finished: the json file is what says that a state is whole
+        assert told == [resumed]
+    else:
+        assert told == [f"{run.directory}/state-00000006.pt is damaged: trying the state before it", resumed]
+    run.save(6, state(6))
+    assert run.load(CPU)["progress"]["step"] == 6
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", "null", '{"sha256": null}', "\x00"])
+def test_whatever_stands_in_place_of_the_hash_is_no_crash(run, content):
+    run.save(3, state(3))
+    run.save(6, state(6))
+    (run.directory / "state-00000006.json").write_text(content)
+    assert run.load(CPU)["progress"]["step"] == 3
+
+
+def test_where_no_state_is_whole_the_run_starts_from_the_beginning_and_says_so(run, told):
+    for step in (3, 6):
+        run.save(step, state(step))
+        truncate(run.directory / f"state-{step:08d}.pt")
+    assert run.load(CPU) is None
+    assert len(told) == 3
+    assert told[-1] == "no state is left: starting from the beginning"
+
+
+def test_leftovers_of_a_killed_save_are_no_states(run):
+    run.save(3, state(3))
+    (run.directory / ".state-00000006.pt.999.tmp").write_bytes(b"half a state")
+    (run.directory / "state-00000009.pt").write_bytes(b"renamed, but killed before the hash was written")
+    assert run.load(CPU)["progress"]["step"] == 3
+    assert not list(run.directory.glob(".*.tmp"))
+    run.save(9, state(9))
+    assert run.load(CPU)["progress"]["step"] == 9
+
+
+@pytest.mark.parametrize("when", [1, 2])
+def test_a_full_disk_while_saving_keeps_the_states_before(run, monkeypatch, when):
+    for step in (3, 6):
+        run.save(step, state(step))
+    before = files(run)
+    calls = []
+
+    def full(descriptor):
+        calls.append(descriptor)
+        if len(calls) == 2 * when - 1:  # the state's content first, then (after its name) the hash's
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage.os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            run.save(9, state(9))
+    assert set(before) <= set(files(run))
+    assert run.load(CPU)["progress"]["step"] == 6
+    run.save(9, state(9))
+    assert run.load(CPU)["progress"]["step"] == 9
+
+
+def test_a_kill_within_a_save_never_loses_the_state_before(run, monkeypatch):
+    """Stop a save before each change of a name or removal of a file, and look what can be loaded."""
+    for step in (3, 6):
+        run.save(step, state(step))
+    real = {name: getattr(Path, name) for name in ("replace", "unlink")}
+    step, loaded = 9, []
+    for stop in range(20):
+        left = stop
+
+        def counted(name):
+            def call(path, *arguments, **options):
+                nonlocal left
+                if left == 0:
+                    raise KeyboardInterrupt
+                left -= 1
+                return real[name](path, *arguments, **options)
+
+            return call
+
+        with monkeypatch.context() as patch:
+            for name in real:
+                patch.setattr(Path, name, counted(name))
+            try:
+                run.save(step, state(step))
+                finished = True
+            except KeyboardInterrupt:
+                finished = False
+        loaded.append(run.load(CPU)["progress"]["step"])
+        assert loaded[-1] in (step, loaded[-2] if len(loaded) > 1 else 6)
+        if finished:
+            break
+    assert finished
+    assert loaded[-1] == step
+
+
+def test_another_identity_is_another_run(tmp_path, told):
+    with Run(IDENTITY, told, root=tmp_path) as run:
+        run.save(3, state(3))
+    for change in ({"params": {"seed": 1}}, {"stage": "finetune"}, {"more": None}):
+        with Run(IDENTITY | change, told, root=tmp_path) as other:
+            assert other.directory != run.directory
+            assert other.load(CPU) is None
+    with Run({"params": {"seed": 0}, "stage": "pretrain"}, told, root=tmp_path) as again:
+        assert again.load(CPU)["progress"]["step"] == 3
+
+
+def test_a_run_that_is_finished_leaves_nothing(tmp_path, told):
+    with Run(IDENTITY, told, root=tmp_path) as run:
+        run.save(3, state(3))
+        run.discard()
+    assert list(tmp_path.iterdir()) == []
+    with Run(IDENTITY, told, root=tmp_path) as run:
+        assert run.load(CPU) is None
+
+
+HOLD = """
+import sys, pathlib
+from maskline.training.states import Run
+with Run({"stage": "pretrain", "params": {"seed": 0}}, print, root=pathlib.Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_second_process_is_refused_while_the_first_is_at_it(tmp_path, told):
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout.readline() == "held\n"
+        with pytest.raises(UserError, match=r"another process is at this very run .*: wait for it, or stop it first$"):
+            Run(IDENTITY, told, root=tmp_path).__enter__()
+        with Run(IDENTITY | {"stage": "other"}, told, root=tmp_path):
+            pass
+        first.kill()
+    with Run(IDENTITY, told, root=tmp_path) as run:  # a killed process holds nothing
+        assert run.load(CPU) is None
+
+
+def test_of_several_processes_one_writes_and_the_others_read_along(tmp_path, told):
+    with Run(IDENTITY, told, root=tmp_path) as leader:
+        leader.save(3, state(3))
+        (leader.directory / ".file.1.tmp").touch()
+        with Run(IDENTITY, told, exclusive=False, root=tmp_path) as follower:
+            assert follower.load(CPU)["progress"]["step"] == 3
+        assert (leader.directory / ".file.1.tmp").exists()
+        leader.save(6, state(6))
+
+
+def test_a_state_is_read_as_data_alone(run):
+    """A state is a file like any other: nothing in it may be run."""
+    run.save(3, {"evil": Evil()})
+    with pytest.raises(Exception, match="Weights only load failed"):
+        run.load(CPU)
+
+
+class Evil:
+    def __reduce__(self):
+        return os.system, ("true",)
