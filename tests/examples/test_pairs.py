@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskline.examples.draws import key
+from maskline.examples.order import Order
 from maskline.examples.pairs import IGNORE, IS_NEXT, RANDOM, PairSource
 from maskline.examples.shards import TokenShards
 from tests.tiny import random_documents, write_shards
 
 EPOCHS = 24
-"""A window that is never a true pair in so many epochs would be a fault: the odds are 2**-24."""
 
 
 class Corpus:
@@ -29,7 +28,12 @@ class Corpus:
 
     def examples(self, epoch=0):
         """Return (tokens of A, tokens of B, label) of every example."""
-        segments = self.source.segments(np.arange(len(self.source)), key(0, "pairs", epoch))
+        copies = 2 if self.source.nsp else 1
+        order = Order(self.source.lengths, 8, 0, copies=copies, last=self.source.without_pair)
+        positions = np.arange(order.count)
+        crossed = positions % 2 == 1 if self.source.nsp else np.zeros(len(positions), bool)
+        segments = self.source.examples(order, epoch, positions // copies, crossed)
+        assert len({*segments.numbers.tolist()}) == len(segments)
         a, b = (self.source.gather(segments.starts[:, side], segments.lengths[:, side]) for side in (0, 1))
         labels = segments.next_sentence_label.tolist()
         return [(first.tolist(), second.tolist(), label) for first, second, label in zip(a, b, labels, strict=True)]
@@ -75,7 +79,7 @@ def test_single_segments_hold_every_token_once(lengths, max_seq_length):
         assert 0 < len(a) <= max_seq_length - 2
         assert len({*corpus.document_of[a]}) == 1
         tokens += a
-    assert tokens == list(range(corpus.tokens))
+    assert sorted(tokens) == list(range(corpus.tokens))
     assert corpus.source.counts["windows_without_pair"] == 0
 
 
@@ -101,17 +105,32 @@ def test_windows_are_as_long_as_fits_and_share_a_sentence_only_where_they_must()
 
 def test_a_true_pair_is_split_at_any_of_its_sentences():
     corpus = Corpus([[1, 2, 3, 4], [5, 5]])
-    splits = {len(a) for epoch in range(60) for a, _, label in corpus.examples(epoch)[:1] if label == IS_NEXT}
+    splits = {len(a) for epoch in range(60) for a, _, label in corpus.examples(epoch) if label == IS_NEXT and a[0] == 0}
     assert splits == {1, 3, 6}
 
 
-def test_half_of_the_pairs_are_true_and_not_the_same_half_in_the_next_epoch():
-    corpus = Corpus([[3, 4, 5]] * 1000, 32)
-    labels = np.array([[label for _, _, label in corpus.examples(epoch)] for epoch in range(2)])
-    assert labels.shape == (2, 1000)
-    assert np.isin(labels, (IS_NEXT, RANDOM)).all()
-    assert labels.mean(1) == pytest.approx(0.5, abs=0.05)
-    assert (labels[0] != labels[1]).mean() == pytest.approx(0.5, abs=0.05)
+def test_each_segment_is_once_in_a_true_pair_and_once_in_a_random_one():
+    corpus = Corpus([[3, 4, 5], [4, 4, 4, 1], [2, 9]] * 300, 32)
+    for epoch in range(3):
+        pairs = [(tuple(a), tuple(b), label) for a, b, label in corpus.examples(epoch)]
+        true, random = ([pair for pair in pairs if pair[2] == label] for label in (IS_NEXT, RANDOM))
+        assert len(true) == len(random) == 900
+        for side in (0, 1):
+            assert sorted(pair[side] for pair in true) == sorted(pair[side] for pair in random)
+
+
+def test_windows_meet_others_in_the_next_epoch():
+    corpus = Corpus([[3, 4, 5]] * 200, 32)
+    met = [{(a[0], b[0]) for a, b, label in corpus.examples(epoch) if label == RANDOM} for epoch in range(2)]
+    assert len(met[0]) == 200
+    assert len(met[0] & met[1]) < 20
+
+
+def test_windows_that_meet_are_split_alike():
+    corpus = Corpus([[4] * 10] * 100, 64)
+    lengths = np.array([len(a) for a, _, _ in corpus.examples()]).reshape(-1, 4)  # of the four examples of two windows
+    assert (lengths == lengths[:, :1]).all()
+    assert len(np.unique(lengths)) > 5
 
 
 def test_a_random_segment_comes_from_any_window_of_the_other_documents():
@@ -146,7 +165,7 @@ def test_one_huge_sentence_is_cut_into_even_pieces():
     assert {len(a) + len(b) <= 125 for a, b, _ in corpus.examples()} == {True}
     assert max(map(len, pieces)) <= 125
     assert corpus.source.counts["sentences_cut"] == 1
-    lengths = [len(a) + len(b) for a, b, label in corpus.examples(1) + corpus.examples(2) if label == IS_NEXT]
+    lengths = [len(a) + len(b) for a, b, _ in corpus.examples(1) if a[0] < 605 and b]
     assert min(lengths) >= 5 + 60
 
 
@@ -161,28 +180,32 @@ def test_documents_of_one_sentence_are_counted_and_the_others_have_pairs():
     corpus = Corpus([[3], [3, 4], [5], [6, 6], [2]])
     assert corpus.source.counts == {"windows": 5, "windows_without_pair": 3, "sentences_cut": 0}
     for epoch in range(EPOCHS):
-        assert [label == IGNORE for *_, label in corpus.examples(epoch)] == [True, False, True, False, True]
+        labels = {(a[0], label) for a, _, label in corpus.examples(epoch)}
+        assert labels == {(0, IGNORE), (10, IGNORE), (27, IGNORE)} | {
+            (at, x) for at in (3, 15) for x in (IS_NEXT, RANDOM)
+        }
 
 
-@pytest.mark.parametrize("side", [0, 1])
-def test_no_length_tells_the_label(tmp_path, side):
+def test_no_length_tells_the_label(tmp_path):
     shards = TokenShards(write_shards(tmp_path, random_documents(3000), shard_tokens=20_000))
     source = PairSource(shards, 48, nsp=True)
-    segments = source.segments(np.arange(len(source)), key(0, "pairs", 0))
+    order = Order(source.lengths, 8, 0, last=source.without_pair)
+    places = np.arange(2 * len(source))
+    segments = source.examples(order, 0, places // 2, places % 2 == 1)
     pairs = segments.next_sentence_label != IGNORE
-    lengths, random = segments.lengths[pairs, side], segments.next_sentence_label[pairs] == RANDOM
-    best = max(np.mean((lengths >= threshold) == random) for threshold in range(49))
-    best = max(best, *(np.mean((lengths < threshold) == random) for threshold in range(49)))
-    assert best < 0.53
+    random = segments.next_sentence_label[pairs] == RANDOM
+    for lengths in (*segments.lengths[pairs].T, segments.lengths[pairs].sum(1)):
+        accuracies = [np.mean((lengths >= threshold) == random) for threshold in range(49)]
+        assert max(*accuracies, 1 - min(accuracies)) < 0.53
 
 
 def test_an_example_does_not_depend_on_the_others():
     source = Corpus([[3, 4, 5], [2, 2, 2, 2], [6, 6, 6]]).source
-    keys = key(0, "pairs", 0)
-    together = source.segments(np.arange(len(source)), keys)
-    for index in range(len(source)):
-        alone = source.segments(np.array([index]), keys)
-        assert alone.starts.tolist() == together.starts[[index]].tolist()
-        assert alone.lengths.tolist() == together.lengths[[index]].tolist()
-        assert alone.next_sentence_label.tolist() == together.next_sentence_label[[index]].tolist()
-        assert alone.sizes[0] == together.sizes[index]
+    order = Order(source.lengths, 8, 0, last=source.without_pair)
+    places, crossed = np.arange(len(source)), np.arange(len(source)) % 2 == 0
+    together = source.examples(order, 0, places, crossed)
+    for row in places:
+        alone = source.examples(order, 0, places[[row]], crossed[[row]])
+        for field in ("numbers", "starts", "lengths", "next_sentence_label"):
+            assert getattr(alone, field).tolist() == getattr(together, field)[[row]].tolist()
+        assert alone.sizes[0] == together.sizes[row]

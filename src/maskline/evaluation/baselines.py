@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.tree import DecisionTreeClassifier
 
 from maskline.evaluation.classification import classification_metrics
-from maskline.examples.draws import key
+from maskline.examples.order import Order
 from maskline.examples.pairs import IGNORE, IS_NEXT, RANDOM, PairSource
 from maskline.examples.premasked import PremaskedSet
 from maskline.examples.shards import TokenShards
@@ -70,7 +70,9 @@ def training_pairs(shards: TokenShards, max_seq_length: int) -> Pairs:
     """Return pairs from all over the training split, drawn as those of the validation set are; always the same ones."""
     source = PairSource(shards, max_seq_length, nsp=True)
     size = min(TRAINING_PAIRS, len(source))
-    segments = source.segments(np.arange(size) * len(source) // size, key(0, "baseline"))
+    order = Order(source.lengths, size, seed=0, last=source.without_pair)
+    places = np.arange(size) * len(source) // size
+    segments = source.examples(order, 0, places, places % 2 == 1)
     segments = segments[np.flatnonzero(segments.next_sentence_label != IGNORE)]
     tokens = source.gather(segments.starts.ravel(), segments.lengths.ravel())
     return Pairs(list(zip(tokens[::2], tokens[1::2], strict=True)), segments.next_sentence_label)

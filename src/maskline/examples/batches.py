@@ -1,23 +1,17 @@
-"""Batches of examples without work on padding: which examples make up step n, and what their tensors hold.
+"""Batches: which examples make up step n, and what their arrays hold."""
 
-An epoch is a random order of all examples. Within a pool of consecutive batches the examples are sorted by length
-and cut anew, so that a batch holds examples of nearly one length; the batches of the pool then come in random order.
-"""
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskline.examples.draws import draw, key, permute
+from maskline.examples.draws import draw, key
 from maskline.examples.masking import Masker
+from maskline.examples.order import Order
 from maskline.examples.pairs import PairSource, Segments
 from maskline.tokenization.load import SpecialIds
-
-POOL_BATCHES = 64
 
 
 @dataclass(frozen=True)
@@ -61,40 +55,10 @@ def assemble(source: PairSource, segments: Segments, special: SpecialIds) -> tup
     return input_ids, token_type_ids
 
 
-class GroupedOrder:
-    """In which order examples come: update n is a function of n and the seed."""
-
-    def __init__(
-        self, count: int, batch: int, seed: int, sizes: Callable[[int, NDArray[np.int64]], NDArray[np.int64]]
-    ) -> None:
-        """Order `count` examples in batches of `batch`; `sizes(epoch, indices)` gives their lengths."""
-        self.count = count
-        self.batch = batch
-        self.seed = seed
-        self.sizes = sizes
-        self.steps_per_epoch = -(-count // batch)
-        self._pool = lru_cache(maxsize=2)(self._draw_pool)
-
-    def indices(self, step: int) -> tuple[int, NDArray[np.int64]]:
-        """Return the epoch of update `step`, counted from 0, and its examples in order of length."""
-        epoch, number = divmod(step, self.steps_per_epoch)
-        pool, place = divmod(number, POOL_BATCHES)
-        return epoch, self._pool(epoch, pool)[place]
-
-    def share(self, step: int, micro_batch: int, rank: int, ranks: int) -> tuple[int, list[NDArray[np.int64]]]:
-        """Return the epoch of update `step`, and the examples of each microbatch of process `rank` of `ranks`."""
-        epoch, indices = self.indices(step)
-        starts = range(rank * micro_batch, len(indices), ranks * micro_batch)
-        return epoch, [indices[at : at + micro_batch] for at in starts]
-
-    def _draw_pool(self, epoch: int, pool: int) -> list[NDArray[np.int64]]:
-        size = POOL_BATCHES * self.batch
-        positions = np.arange(pool * size, min((pool + 1) * size, self.count))
-        indices = permute(key(self.seed, "order", epoch), positions, self.count)
-        indices = indices[np.argsort(self.sizes(epoch, indices), kind="stable")]
-        batches = [indices[at : at + self.batch] for at in range(0, len(indices), self.batch)]
-        order = np.argsort(draw(key(self.seed, "batches", epoch, pool), np.arange(len(batches))))
-        return [batches[place] for place in order]
+def shares(count: int, micro_batch: int, rank: int, ranks: int) -> Iterator[slice]:
+    """Yield the microbatches of process `rank` of `ranks` in a step of `count` examples: every `ranks`-th."""
+    for at in range(rank * micro_batch, count, ranks * micro_batch):
+        yield slice(at, at + micro_batch)
 
 
 class PretrainingBatches:
@@ -107,23 +71,26 @@ class PretrainingBatches:
         self.masker = masker
         self.special = special
         self.seed = seed
-        self.order = GroupedOrder(
-            len(source), global_batch, seed, lambda epoch, rows: self._segments(epoch, rows).sizes
-        )
+        # With sentence pairs an epoch shows every window twice: with its own tail and with its partner's.
+        copies = 2 if source.nsp else 1
+        self.order = Order(source.lengths, global_batch, seed, copies=copies, last=source.without_pair)
 
-    def _segments(self, epoch: int, indices: NDArray[np.int64]) -> Segments:
-        return self.source.segments(indices, key(self.seed, "pairs", epoch))
+    def examples(self, step: int) -> tuple[int, Segments]:
+        """Return the epoch of update `step`, counted from 0, and its examples in order of length."""
+        epoch, positions = self.order.positions(step)
+        places, copy = (positions // 2, positions % 2) if self.source.nsp else (positions, np.zeros_like(positions))
+        segments = self.source.examples(self.order, epoch, places, copy == 1)
+        return epoch, segments[np.argsort(segments.sizes, kind="stable")]
 
     def microbatches(self, step: int, micro_batch: int, rank: int = 0, ranks: int = 1) -> list[Batch]:
         """Return the batches of update `step`, counted from 0, that process `rank` of `ranks` works on."""
-        epoch, parts = self.order.share(step, micro_batch, rank, ranks)
-        return [self.batch(epoch, part) for part in parts]
+        epoch, segments = self.examples(step)
+        return [self.batch(epoch, segments[part]) for part in shares(len(segments), micro_batch, rank, ranks)]
 
-    def batch(self, epoch: int, indices: NDArray[np.int64]) -> Batch:
-        """Return the examples `indices` as they are in `epoch`."""
-        segments = self._segments(epoch, indices)
+    def batch(self, epoch: int, segments: Segments) -> Batch:
+        """Return examples as they are in `epoch`, masked."""
         input_ids, token_type_ids = assemble(self.source, segments, self.special)
-        shown, positions = self.masker(input_ids, draw(key(self.seed, "masks", epoch), indices))
+        shown, positions = self.masker(input_ids, draw(key(self.seed, "masks", epoch), segments.numbers))
         return Batch(
             input_ids=shown,
             token_type_ids=token_type_ids,

@@ -1,10 +1,14 @@
 """Sentence pairs for next-sentence prediction (Devlin et al. 2019, sec. 3.1), drawn anew each epoch.
 
-The corpus is cut once into *windows*: runs of consecutive sentences of one document that fit the sequence. Example i
-takes its segment A from the head of window i and its segment B from the tail, split at a random sentence
-boundary; half of the examples take their B from another document instead, split in the same way, so that neither
-the length nor the place of a segment gives the label away. A document of one sentence has no pair to give: it is
-an example of one segment, without a label.
+The corpus is cut once into *windows*: runs of consecutive sentences of one document that fit the sequence. In an epoch
+windows meet in twos, i and k, and each is split in two at a sentence boundary: A|B. They give four examples, two true,
+A_i B_i and A_k B_k, and two random, A_i B_k and A_k B_i. BERT draws a stranger for half of the examples; here the same
+segments stand in the true pairs and in the random ones, so that nothing about one segment alone can tell the label,
+and what it would add to the gradient as noise cancels. Windows of nearly one length meet, and are split alike, so that
+lengths tell little either.
+
+A document of one sentence has no pair to give, and two windows of one document no random pair: they are examples of one
+segment, without a label.
 """
 
 from dataclasses import dataclass
@@ -13,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maskline.examples.draws import Bits, below, draw
+from maskline.examples.draws import Bits, below, draw, key
+from maskline.examples.order import Order
 from maskline.examples.shards import Shard, TokenShards
 
 IS_NEXT, RANDOM, IGNORE = 0, 1, -100
-
-_SPLIT, _LABEL, _OTHER, _OTHER_SPLIT = range(4)
 
 
 @dataclass(frozen=True)
@@ -28,15 +31,17 @@ class Segments:
     An example of one segment has an empty B. Starts count tokens over all shards.
     """
 
+    numbers: NDArray[np.int64]
+    """What tells an example from all others of its epoch."""
     starts: NDArray[np.int64]
     lengths: NDArray[np.int64]
     next_sentence_label: NDArray[np.int64]
 
     def __len__(self) -> int:
-        return len(self.next_sentence_label)
+        return len(self.numbers)
 
     def __getitem__(self, rows: NDArray[np.int64] | slice) -> "Segments":
-        return Segments(self.starts[rows], self.lengths[rows], self.next_sentence_label[rows])
+        return Segments(self.numbers[rows], self.starts[rows], self.lengths[rows], self.next_sentence_label[rows])
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -46,9 +51,11 @@ class Segments:
 
 
 class PairSource:
-    """The examples of one split: example i of an epoch is a function of i and the epoch's key.
+    """The windows of one split, and the examples that they give.
 
     Attributes:
+        lengths: (W,) tokens of each window.
+        without_pair: (W,) bool, windows that cannot be split, or have no window of another document to meet.
         counts: windows, those without a pair, and the sentences that were cut because half a sequence is shorter.
     """
 
@@ -65,62 +72,91 @@ class PairSource:
         document_bases = np.cumsum([0, *(p.documents for p in parts)])
         self._first = np.concatenate([p.first + base for p, base in zip(parts, boundary_bases, strict=False)])
         self._pieces = np.concatenate([p.pieces for p in parts])
-        document = np.concatenate([p.document + base for p, base in zip(parts, document_bases, strict=False)])
-        self._paired = np.flatnonzero(self._pieces > 1) if nsp else np.empty(0, np.int64)
-        owners = document[self._paired]
-        # The run of paired windows that belong to the document of each window.
-        self._own_first = np.searchsorted(owners, document, "left")
-        self._own_count = np.searchsorted(owners, document, "right") - self._own_first
-        if nsp and len(self._paired) and owners[0] == owners[-1]:
-            self._paired = self._paired[:0]  # one document alone has no other to draw from
+        self._document = np.concatenate([p.document + base for p, base in zip(parts, document_bases, strict=False)])
+        self.lengths = self._boundaries[self._first + self._pieces] - self._boundaries[self._first]
+        owners = self._document[self._pieces > 1]
+        meets_another = bool(len(owners)) and owners[0] != owners[-1]
+        self.without_pair = (self._pieces < 2) | (not meets_another)
         self.counts = {
-            "windows": len(self._first),
-            "windows_without_pair": len(self._first) - len(self._paired) if nsp else 0,
+            "windows": len(self),
+            "windows_without_pair": int(self.without_pair.sum()) if nsp else 0,
             "sentences_cut": sum(p.cut for p in parts),
         }
 
     def __len__(self) -> int:
         return len(self._first)
 
-    def segments(self, indices: NDArray[np.int64], epoch_key: Bits) -> Segments:
-        """Return the segments of examples `indices`, (N,), in the epoch of `epoch_key`."""
-        first, pieces = self._first[indices], self._pieces[indices]
-        start, end = self._boundaries[first], self._boundaries[first + pieces]
-        a = np.stack([start, end], 1)
-        b = np.stack([end, end], 1)
-        label = np.full(len(indices), IGNORE)
-        if len(self._paired):
-            keys = draw(epoch_key, indices)
-            bits = [draw(keys, np.full(1, purpose)) for purpose in range(4)]
-            pair = np.flatnonzero(pieces > 1)
-            middle = self._split(first[pair], pieces[pair], bits[_SPLIT][pair])
-            a[pair, 1], b[pair, 0] = middle, middle
-            label[pair] = np.where(bits[_LABEL][pair] >> np.uint64(63), RANDOM, IS_NEXT)
-            random = np.flatnonzero(label == RANDOM)
-            other = self._other(indices[random], bits[_OTHER][random])
-            first, pieces = self._first[other], self._pieces[other]
-            b[random, 0] = self._split(first, pieces, bits[_OTHER_SPLIT][random])
-            b[random, 1] = self._boundaries[first + pieces]
-        return self._trim(a, b, label)
+    def examples(self, order: Order, epoch: int, places: NDArray[np.int64], crossed: NDArray[np.bool_]) -> Segments:
+        """Return the examples at `places`, (N,), of an epoch's order of windows.
 
-    def _split(self, first: NDArray[Any], pieces: NDArray[Any], bits: Bits) -> NDArray[np.int64]:
-        """Return a random inner boundary of each window, as a token position."""
-        split: NDArray[np.int64] = self._boundaries[first + 1 + below(bits, pieces - 1)]
-        return split
+        The windows at an even place and the next one meet; an example is a random pair where `crossed`, (N,), and a
+        true one elsewhere. Without sentence pairs each window is one segment.
+        """
+        windows = order.at(epoch, places)
+        if not self.nsp:
+            return self.single(windows)
+        neighbours = places ^ 1
+        partners = order.at(epoch, np.where(neighbours < len(self), neighbours, places))
+        return self.pairs(windows, partners, places % 2 == 0, crossed, key(order.seed, "splits", epoch))
 
-    def _other(self, indices: NDArray[np.int64], bits: Bits) -> NDArray[np.int64]:
-        """Return for each window another one with a pair, uniformly among those of all other documents."""
-        skip, count = self._own_first[indices], self._own_count[indices]
-        place = below(bits, len(self._paired) - count)
-        other: NDArray[np.int64] = self._paired[place + np.where(place >= skip, count, 0)]
-        return other
+    def single(self, windows: NDArray[np.int64]) -> Segments:
+        """Return `windows`, (N,), as examples of one segment each."""
+        starts, lengths = self._boundaries[self._first[windows]], self.lengths[windows]
+        return Segments(
+            windows,
+            np.stack([starts, starts + lengths], 1),
+            np.stack([lengths, np.zeros_like(lengths)], 1),
+            np.full(len(windows), IGNORE),
+        )
 
-    def _trim(self, a: NDArray[np.int64], b: NDArray[np.int64], label: NDArray[np.int64]) -> Segments:
-        """Shorten the longer segment first, at its far end from the other, until both fit."""
-        in_a, in_b = a[:, 1] - a[:, 0], b[:, 1] - b[:, 0]
+    def pairs(
+        self, windows: NDArray[np.int64], partners: NDArray[np.int64], leads: NDArray[np.bool_],
+        crossed: NDArray[np.bool_], epoch_key: Bits,
+    ) -> Segments:  # fmt: skip
+        """Return an example for each of N meetings of two windows.
+
+        Args:
+            windows: (N,) the windows that give A.
+            partners: (N,) the windows that they meet; a window itself where there is none.
+            leads: (N,) whether the window is split at random and its partner alike, or the other way round.
+            crossed: (N,) whether B is the partner's, or the window's own.
+            epoch_key: what the splits are drawn from.
+        """
+        found = self.single(windows)
+        distinct = self._document[windows] != self._document[partners]
+        pair = np.flatnonzero(distinct & (self._pieces[windows] > 1) & (self._pieces[partners] > 1))
+        own, other, leading, cross = windows[pair], partners[pair], leads[pair], crossed[pair]
+        leader, follower = np.where(leading, own, other), np.where(leading, other, own)
+        split = self._split(leader, epoch_key)
+        alike = self._split_alike(follower, split - self._boundaries[self._first[leader]])
+        middle, other_middle = np.where(leading, split, alike), np.where(leading, alike, split)
+        start = self._boundaries[self._first[own]]
+        donor, b_start = np.where(cross, other, own), np.where(cross, other_middle, middle)
+        b_end = self._boundaries[self._first[donor] + self._pieces[donor]]
+        # Shorten the longer segment first, at its far end from the other, until both fit.
+        in_a, in_b = middle - start, b_end - b_start
         keep_a = np.minimum(in_a, np.maximum(self.limit - in_b, (self.limit + 1) // 2))
         keep_b = np.minimum(in_b, self.limit - keep_a)
-        return Segments(np.stack([a[:, 1] - keep_a, b[:, 0]], 1), np.stack([keep_a, keep_b], 1), label)
+        found.starts[pair] = np.stack([middle - keep_a, b_start], 1)
+        found.lengths[pair] = np.stack([keep_a, keep_b], 1)
+        found.next_sentence_label[pair] = np.where(cross, RANDOM, IS_NEXT)
+        return Segments(2 * windows + crossed, found.starts, found.lengths, found.next_sentence_label)
+
+    def _split(self, windows: NDArray[np.int64], epoch_key: Bits) -> NDArray[np.int64]:
+        """Return a random inner boundary of each window, as a token position."""
+        inner = below(draw(epoch_key, windows), self._pieces[windows] - 1)
+        split: NDArray[np.int64] = self._boundaries[self._first[windows] + 1 + inner]
+        return split
+
+    def _split_alike(self, windows: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the inner boundary of each window that comes nearest to `lengths` tokens from its start."""
+        lowest, highest = self._first[windows] + 1, self._first[windows] + self._pieces[windows] - 1
+        wanted = self._boundaries[self._first[windows]] + lengths
+        above = np.clip(np.searchsorted(self._boundaries, wanted), lowest, highest)
+        below_it = np.maximum(above - 1, lowest)
+        nearer = np.abs(self._boundaries[below_it] - wanted) <= np.abs(self._boundaries[above] - wanted)
+        split: NDArray[np.int64] = self._boundaries[np.where(nearer, below_it, above)]
+        return split
 
     def gather(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[NDArray[Any]]:
         """Return views of the tokens of each segment."""

@@ -49,7 +49,10 @@ def premask(params: PremaskParams, tokens: Path, tokenizer: Path, directory: Pat
 
 
 def write_premasked(batches: PretrainingBatches, directory: Path, provenance: dict[str, Any]) -> dict[str, int]:
-    """Write every example of epoch 0 of `batches` to `directory`, in corpus order, and return the counts."""
+    """Write each window of `batches` once, as in epoch 0, to `directory`, and return the counts.
+
+    Of two windows that meet one is in a true pair and the other in a random one.
+    """
     size = len(batches.source)
     ids = pa.from_numpy_dtype(id_dtype(batches.masker.vocab_size))
     schema = pa.schema(
@@ -69,7 +72,8 @@ def write_premasked(batches: PretrainingBatches, directory: Path, provenance: di
         pa.ipc.new_file(file, schema) as writer,
     ):
         for start in range(0, size, ROWS):
-            batch = batches.batch(0, np.arange(start, min(start + ROWS, size)))
+            places = np.arange(start, min(start + ROWS, size))
+            batch = batches.batch(0, batches.source.examples(batches.order, 0, places, places % 2 == 1))
             writer.write_batch(pa.record_batch(_columns(batch), schema))
             counts["tokens"] += batch.tokens
             counts["masked"] += len(batch.masked_labels)

@@ -13,8 +13,9 @@ from torch.nn import functional as F
 
 from maskline.errors import UserError
 from maskline.evaluation.classification import classification_metrics, classify, predict
-from maskline.examples.batches import GroupedOrder
+from maskline.examples.batches import shares
 from maskline.examples.draws import key
+from maskline.examples.order import Order
 from maskline.model.convert import from_hugging_face
 from maskline.model.heads import ClassificationModel
 from maskline.params import FinetuneParams, Params
@@ -66,18 +67,22 @@ class ClassificationObjective:
         self.special = special
         self.micro_batch = params.micro_batch
         self.device = device
-        sizes = training.texts.sizes
-        self.order = GroupedOrder(len(sizes), params.global_batch, seed, lambda _, rows: sizes[rows])
+        self.order = Order(training.texts.sizes, params.global_batch, seed)
         self.steps_per_epoch = self.order.steps_per_epoch
 
     def examples(self, step: int) -> list[int]:
         """Return the numbers of the examples of update `step`."""
-        rows: list[int] = self.order.indices(step)[1].tolist()
+        rows: list[int] = self._rows(step).tolist()
         return rows
+
+    def _rows(self, step: int) -> NDArray[np.int64]:
+        rows = self.order.at(*self.order.positions(step))
+        return rows[np.argsort(self.training.texts.sizes[rows], kind="stable")]
 
     def microbatches(self, step: int) -> list[tuple[TextBatch, NDArray[np.int64]]]:
         """Return this process's share of update `step`: texts and their classes."""
-        parts = self.order.share(step, self.micro_batch, distributed.rank(), distributed.ranks())[1]
+        rows = self._rows(step)
+        parts = [rows[part] for part in shares(len(rows), self.micro_batch, distributed.rank(), distributed.ranks())]
         return [(text_batch(self.training.texts, part, self.special), self.training.labels[part]) for part in parts]
 
     def targets(self, microbatch: tuple[TextBatch, NDArray[np.int64]]) -> dict[str, float]:

@@ -58,7 +58,7 @@ class PretrainingObjective:
 
     def examples(self, step: int) -> list[int]:
         """Return the numbers of the examples of update `step`."""
-        numbers: list[int] = self.batches.order.indices(step)[1].tolist()
+        numbers: list[int] = self.batches.examples(step)[1].numbers.tolist()
         return numbers
 
     def targets(self, batch: Batch) -> dict[str, float]:
@@ -126,10 +126,10 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     ):
         reporter.say(
             f"pretrain: {sum(p.numel() for p in model.parameters()):,} parameters on {describe(device)}, "
-            f"{len(source):,} examples, {steps} steps of {params.pretrain.global_batch} examples"
+            f"{batches.order.count:,} examples, {steps} steps of {params.pretrain.global_batch} examples"
         )
         if source.counts["windows_without_pair"]:
-            reporter.say(f"pretrain: {source.counts['windows_without_pair']:,} examples have one sentence and no pair")
+            reporter.say(f"pretrain: {source.counts['windows_without_pair']:,} windows of text have no pair to give")
         result = train(objective, params.pretrain, steps, cadence, params.seed, run, reporter)
         if leads:
             metrics = write_reports(paths.reports, result.progress, model, source)
