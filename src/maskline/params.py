@@ -178,12 +178,15 @@ class ModelParams(Section):
     position_init: Literal["normal", "sinusoidal"]
     position_base: Positive
     position_scale: Positive
+    matched_heads: Natural
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.hidden % self.heads:
             fits = ", ".join(str(heads) for heads in range(1, self.hidden + 1) if self.hidden % heads == 0)
             raise ValueError(f"hidden {self.hidden} is not divisible by heads {self.heads}: heads may be {fits}")
+        if self.matched_heads > self.heads:
+            raise ValueError(f"matched_heads {self.matched_heads} is more than heads {self.heads}")
         return self
 
 

@@ -162,3 +162,17 @@ def test_positions_may_start_as_sinusoids(hidden):
     weight = encoder.embeddings.position.weight
     assert isinstance(weight, nn.Parameter)
     torch.testing.assert_close(weight.detach(), params.position_scale * expected, atol=1e-6, rtol=0)
+
+
+def test_the_keys_of_matched_heads_start_equal_to_their_queries():
+    params = PARAMS.model_copy(update={"heads": 4, "matched_heads": 3})
+    model = PretrainingModel(params, 97)
+    model.reset(torch.Generator().manual_seed(0))
+    for layer in model.encoder.layers:
+        query, key, _ = layer.attention.qkv.weight.view(3, 4, params.hidden // 4, params.hidden)
+        assert torch.equal(query[:3], key[:3])
+        assert not torch.isclose(query[3], key[3]).any()
+        assert query[:3].std().item() == pytest.approx(params.hidden**-0.5, rel=0.1)
+        assert query[3].std().item() == pytest.approx(params.initializer_range, rel=0.2)
+    query = model.encoder.layers[0].attention.qkv.weight[: params.hidden]
+    assert not torch.equal(query, model.encoder.layers[1].attention.qkv.weight[: params.hidden])

@@ -1,7 +1,7 @@
 """The BERT encoder (Devlin et al. 2019), top-down: embeddings, attention, layer, encoder.
 
-It is the original architecture: learned positions, LayerNorm after each residual sum, biases everywhere. What
-differs is how the position embeddings may start: as sinusoids instead of noise (see `Embeddings`).
+It is the original architecture: learned positions, LayerNorm after each residual sum, biases everywhere. What may differ
+is where the weights start (see `initialize`).
 """
 
 # Dimensions: B batch, T sequence, D hidden, H heads, K = D / H, F intermediate, V vocabulary.
@@ -107,7 +107,11 @@ class Encoder(nn.Module):
 
 
 def initialize(module: nn.Module, params: ModelParams, generator: torch.Generator) -> None:
-    """Draw initial weights in place: normal matrices and embeddings, zero biases, LayerNorm as the identity."""
+    """Draw initial weights in place: normal matrices and embeddings, zero biases, LayerNorm as the identity.
+
+    Beyond BERT, where `params` says so: positions start as sinusoids, and the keys of some heads start equal to their
+    queries, so that these heads look at near and like tokens from the first step.
+    """
     for part in module.modules():
         if isinstance(part, nn.Linear | nn.Embedding):
             nn.init.normal_(part.weight, std=params.initializer_range, generator=generator)
@@ -116,11 +120,16 @@ def initialize(module: nn.Module, params: ModelParams, generator: torch.Generato
         if isinstance(part, nn.LayerNorm):
             nn.init.ones_(part.weight)
             nn.init.zeros_(part.bias)
-    for part in module.modules():
-        if isinstance(part, Embeddings) and params.position_init == "sinusoidal":
-            start = sinusoids(params.max_positions, params.hidden, params.position_base)
-            with torch.no_grad():
+    with torch.no_grad():
+        for part in module.modules():
+            if isinstance(part, Embeddings) and params.position_init == "sinusoidal":
+                start = sinusoids(params.max_positions, params.hidden, params.position_base)
                 part.position.weight.copy_(params.position_scale * start)
+            if isinstance(part, SelfAttention):
+                rows = params.matched_heads * params.hidden // params.heads
+                query, key, _ = part.qkv.weight.chunk(3)
+                query[:rows].normal_(std=params.hidden**-0.5, generator=generator)
+                key[:rows] = query[:rows]
 
 
 def sinusoids(positions: int, hidden: int, base: float) -> Tensor:

@@ -132,5 +132,6 @@ def model_params(config: Mapping[str, Any]) -> ModelParams:
             "position_init": "normal",
             "position_base": 1.0,
             "position_scale": 1.0,
+            "matched_heads": 0,
         }
     )
