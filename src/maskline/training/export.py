@@ -131,5 +131,5 @@ def model_card(title: str, language: str, tables: Mapping[str, Mapping[str, Any]
     ]
     for name, values in tables.items():
         lines += ["", f"## {name}", "", "| | |", "|---|---|"]
-        lines += [f"| {key} | {value} |" for key, value in values.items()]
+        lines += [f"| {key} | {'' if value is None else value} |" for key, value in values.items()]
     return "\n".join(lines) + "\n"
