@@ -1,7 +1,7 @@
 """The BERT encoder (Devlin et al. 2019), top-down: embeddings, attention, layer, encoder.
 
-It is the original architecture: learned positions, LayerNorm after each residual sum, biases everywhere. What may differ
-is where the weights start (see `initialize`).
+It is the original architecture: learned positions, LayerNorm after each residual sum, biases everywhere. What may
+differ is where the weights start (see `initialize`).
 """
 
 # Dimensions: B batch, T sequence, D hidden, H heads, K = D / H, F intermediate, V vocabulary.
