@@ -42,6 +42,7 @@ SETTINGS = {
     "finetune.sentiment.micro_batch": 8,
     "finetune.sentiment.warmup_steps": 2,
     "evaluate.samples": 3,
+    "compute.device": "cpu",
     "compute.threads": 1,
     "compute.workers": 1,
 }
