@@ -10,15 +10,6 @@ from maskline.examples.shards import TokenShards
 from maskline.params import MaskingRates
 from tests.tiny import SPECIAL, VOCAB_SIZE, random_documents, write_shards
 
-FIELDS = (
-    "input_ids",
-    "token_type_ids",
-    "attention_mask",
-    "masked_positions",
-    "masked_labels",
-    "next_sentence_label",
-)
-
 
 @pytest.fixture(name="build", scope="module")
 def _build(tmp_path_factory):

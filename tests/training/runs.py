@@ -12,8 +12,9 @@ from maskline.examples.masking import Masker
 from maskline.examples.pairs import PairSource
 from maskline.examples.premasked import read_premasked
 from maskline.examples.shards import TokenShards
+from maskline.storage import sha256
 from maskline.training.loop import Cadence, train
-from maskline.training.pretraining import PretrainingObjective, new_model
+from maskline.training.pretraining import Paths, PretrainingObjective, new_model
 from maskline.training.progress import Reporter
 from maskline.training.states import Run
 from tests.tiny import SPECIAL, VOCAB_SIZE
@@ -56,6 +57,25 @@ def run_in_parts(build, params, root, *stops):
         with pytest.raises(UserError, match=f"interrupted after step {stop} of"):
             run(build(stop), params, root)
     return run(build(None), params, root)
+
+
+def pretraining_paths(data, out="out"):
+    """Return what `pretrain` reads in `data` and writes below `out` in it."""
+    folder = data / out
+    return Paths(
+        tokens=data / "tokens" / "train",
+        validation=data / "validation",
+        tokenizer=data / "tokenizer",
+        best=folder / "best",
+        last=folder / "last",
+        reports=folder / "reports",
+    )
+
+
+def contents(folder):
+    """Return the SHA-256 of every file below `folder` but those that tell the time."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "timing.json"]
+    return {path.relative_to(folder).as_posix(): sha256(path) for path in files}
 
 
 def newest_state(root):

@@ -19,26 +19,14 @@ from maskline.training.export import export, load_pretraining_model
 from maskline.training.pretraining import (
     TRAIN_COLUMNS,
     VALIDATION_COLUMNS,
-    Paths,
     PretrainingObjective,
     _identity,
     new_model,
     pretrain,
 )
 from tests.tiny import SPECIAL, VOCAB_SIZE, tiny_params, write_data, write_shards, write_tokenizer
-from tests.training.runs import CPU, Objective, run
-
-
-def paths(data, out="out"):
-    folder = data / out
-    return Paths(
-        tokens=data / "tokens" / "train",
-        validation=data / "validation",
-        tokenizer=data / "tokenizer",
-        best=folder / "best",
-        last=folder / "last",
-        reports=folder / "reports",
-    )
+from tests.training.runs import CPU, Objective, contents, run
+from tests.training.runs import pretraining_paths as paths
 
 
 @pytest.fixture(name="mine")
@@ -46,14 +34,6 @@ def _mine(data, tmp_path, monkeypatch):
     """Return a copy of the data in the current folder, where `.runs` goes."""
     monkeypatch.chdir(tmp_path)
     return shutil.copytree(data, tmp_path / "data")
-
-
-def contents(folder):
-    return {
-        path.relative_to(folder).as_posix(): sha256(path)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "timing.json"
-    }
 
 
 def test_a_run_leaves_two_models_two_curves_and_the_numbers(mine):
