@@ -1,0 +1,85 @@
+import pytest
+import torch
+
+from maskline.errors import UserError
+from maskline.training.devices import autocast, choose_device, describe, keyed_noise
+from tests.tiny import tiny_params
+
+
+def compute(device, threads=0):
+    return tiny_params({"compute.device": device, "compute.threads": threads}).compute
+
+
+@pytest.fixture(name="machine")
+def _machine(monkeypatch):
+    """Return a function that pretends a number of CUDA devices and whether there is MPS."""
+
+    def pretend(cuda=0, *, mps=False):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda > 0)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+
+    return pretend
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "name", "local_rank", "expected"),
+    [
+        (0, False, "auto", 0, "cpu"),
+        (0, True, "auto", 0, "mps"),
+        (2, True, "auto", 0, "cuda:0"),
+        (2, False, "auto", 1, "cuda:1"),
+        (2, False, "cuda", 1, "cuda:1"),
+        (2, False, "cuda:1", 0, "cuda:1"),
+        (2, True, "cpu", 0, "cpu"),
+        (0, True, "mps", 0, "mps"),
+    ],
+)
+def test_a_device_is_chosen_by_name_or_the_best_there_is(machine, cuda, mps, name, local_rank, expected):
+    machine(cuda, mps=mps)
+    assert choose_device(compute(name), local_rank) == torch.device(expected)
+
+
+@pytest.mark.parametrize(("cuda", "name"), [(0, "cuda"), (0, "cuda:0"), (2, "cuda:2"), (0, "mps")])
+def test_a_device_that_is_not_there_is_told_not_replaced(machine, cuda, name):
+    machine(cuda)
+    with pytest.raises(UserError, match=f"^compute.device is {name}, which this machine does not have: use auto or"):
+        choose_device(compute(name))
+
+
+def test_threads_are_set_where_they_are_given(monkeypatch):
+    calls = []
+    monkeypatch.setattr(torch, "set_num_threads", calls.append)
+    choose_device(compute("cpu", threads=0))
+    choose_device(compute("cpu", threads=3))
+    assert calls == [3]
+    assert describe(torch.device("cpu")) == f"cpu ({torch.get_num_threads()} threads)"
+
+
+def test_noise_depends_on_its_key_and_leaves_the_global_generator_alone():
+    cpu = torch.device("cpu")
+    before = torch.get_rng_state()
+    draws = []
+    for seed in (1, 2, 1):
+        with keyed_noise(cpu, seed):
+            draws.append(torch.rand(5))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(draws[0], draws[2])
+    assert not torch.equal(draws[0], draws[1])
+
+    def failing():
+        with keyed_noise(cpu, 3):
+            torch.rand(5)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        failing()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_bf16_computes_products_in_bfloat16_and_keeps_weights_in_float32():
+    layer = torch.nn.Linear(4, 4)
+    for precision, dtype in (("bf16", torch.bfloat16), ("fp32", torch.float32)):
+        with autocast(torch.device("cpu"), precision):
+            assert layer(torch.ones(1, 4)).dtype == dtype
+    assert layer.weight.dtype == torch.float32
