@@ -172,7 +172,7 @@ def test_the_keys_of_matched_heads_start_equal_to_their_queries():
         query, key, _ = layer.attention.qkv.weight.view(3, 4, params.hidden // 4, params.hidden)
         assert torch.equal(query[:3], key[:3])
         assert not torch.isclose(query[3], key[3]).any()
-        assert query[:3].std().item() == pytest.approx(params.hidden**-0.5, rel=0.1)
+        assert query[:3].std().item() == pytest.approx(0.5 * params.hidden**-0.5, rel=0.1)
         assert query[3].std().item() == pytest.approx(params.initializer_range, rel=0.2)
     query = model.encoder.layers[0].attention.qkv.weight[: params.hidden]
     assert not torch.equal(query, model.encoder.layers[1].attention.qkv.weight[: params.hidden])

@@ -128,7 +128,8 @@ def initialize(module: nn.Module, params: ModelParams, generator: torch.Generato
             if isinstance(part, SelfAttention):
                 rows = params.matched_heads * params.hidden // params.heads
                 query, key, _ = part.qkv.weight.chunk(3)
-                query[:rows].normal_(std=params.hidden**-0.5, generator=generator)
+                # Wide enough for a like token to weigh a few times as much as another.
+                query[:rows].normal_(std=0.5 * params.hidden**-0.5, generator=generator)
                 key[:rows] = query[:rows]
 
 
