@@ -11,6 +11,8 @@ import pytest
 
 from maskline.params import parse, read_yaml
 from maskline.presets import _merge
+from maskline.reporting.tables import results_markdown
+from maskline.storage import read_json
 from tests.project import ENVIRONMENT, ROOT, call
 
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md")}
@@ -187,3 +189,8 @@ def test_the_messages_are_those_of_the_code():
     known = list(messages())
     for message in quoted:
         assert any(message.strip("… ") in text for text in known), message
+
+
+def test_the_results_in_the_readme_are_those_of_the_committed_run():
+    table = results_markdown(read_json(ROOT / "reports" / "evaluate" / "metrics.json"))
+    assert table in TEXTS["README.md"]

@@ -65,8 +65,31 @@ TASK_BASELINES = {
 }
 
 
+def result_rows(metrics: Mapping[str, Any]) -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """Return what `reports/evaluate/metrics.json` holds: name, number, and the numbers and names it is held against."""
+    return [
+        (
+            name if section in BASELINES else f"{section} {name}",
+            format_number(values[metric]),
+            [(format_number(values.get(key)), text) for key, text in baselines],
+        )
+        for section, values in metrics.items()
+        for metric, (name, baselines) in BASELINES.get(section, TASK_BASELINES).items()
+        if metric in values
+    ]
+
+
+def results_markdown(metrics: Mapping[str, Any]) -> str:
+    """Return the Markdown table of `reports/evaluate/metrics.json`: each number beside what makes it readable."""
+    rows = [
+        (name, number, ", ".join(f"{text} {baseline}" for baseline, text in against))
+        for name, number, against in result_rows(metrics)
+    ]
+    return markdown(("measured", "maskline", "held against"), rows, (False, True, False))
+
+
 def results(metrics: Mapping[str, Any]) -> "Table":
-    """Return the Rich table of `reports/evaluate/metrics.json`: each number beside what makes it readable."""
+    """Return the same as a Rich table."""
     from rich import box
     from rich.table import Table
 
@@ -75,15 +98,6 @@ def results(metrics: Mapping[str, Any]) -> "Table":
     table.add_column("maskline", justify="right", style="bold")
     table.add_column("held against", justify="right")
     table.add_column("")
-    for section, values in metrics.items():
-        for metric, (name, baselines) in BASELINES.get(section, TASK_BASELINES).items():
-            if metric not in values:
-                continue
-            table.add_row(
-                name if section in BASELINES else f"{section} {name}",
-                format_number(values[metric]),
-                "\n".join(format_number(values.get(key)) for key, _ in baselines),
-                "\n".join(text for _, text in baselines),
-            )
-        table.add_section()
+    for name, number, against in result_rows(metrics):
+        table.add_row(name, number, "\n".join(value for value, _ in against), "\n".join(text for _, text in against))
     return table
