@@ -2,6 +2,8 @@ import errno
 import json
 import math
 import os
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -132,16 +134,18 @@ def test_a_fingerprint_is_the_same_in_every_process():
     assert fingerprint(value) == "42260b118737a099c223d37c32d72ec5b11be62b102ab675adab0d5bc1a37deb"
 
 
-def test_another_source_has_another_fingerprint(tmp_path, monkeypatch):
-    for name, content in (("storage.py", "a = 1\n"), ("model/bert.py", "b = 1\n")):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(content)
-    monkeypatch.setattr(storage, "__file__", str(tmp_path / "storage.py"))
+def test_the_fingerprint_of_the_source_is_that_of_the_modules_in_use(tmp_path, monkeypatch):
+    module = types.ModuleType("maskline.model.one")
+    module.__file__ = str(tmp_path / "one.py")
+    (tmp_path / "one.py").write_text("a = 1\n")
+    without = source_fingerprint()
+    monkeypatch.setitem(sys.modules, "maskline.model.one", module)
     before = source_fingerprint()
-    (tmp_path / "notes.txt").write_text("no code")
+    assert before != without
+    (tmp_path / "two.py").write_text("not loaded\n")
     assert source_fingerprint() == before
-    (tmp_path / "model/bert.py").write_text("b = 2\n")
-    assert source_fingerprint() != before
+    (tmp_path / "one.py").write_text("a = 2\n")
+    assert source_fingerprint() not in (before, without)
 
 
 @pytest.fixture(name="complete")

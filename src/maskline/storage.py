@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -113,9 +114,10 @@ def fingerprint(value: Any) -> str:
 
 
 def source_fingerprint() -> str:
-    """Return the SHA-256 over every Python file of this package: another code is another run."""
-    root = Path(__file__).parent
-    return fingerprint({path.relative_to(root).as_posix(): sha256(path) for path in root.rglob("*.py")})
+    """Return the SHA-256 over every module of this package that is loaded: another code is another run."""
+    package = __name__.partition(".")[0]
+    files = {name: module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] == package}
+    return fingerprint({name: sha256(Path(file)) for name, file in files.items() if file})
 
 
 def fresh_directory(path: Path) -> Path:

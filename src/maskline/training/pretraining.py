@@ -108,11 +108,11 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     shards = TokenShards(paths.tokens)
     validation = read_premasked(paths.validation)
     source = PairSource(shards, params.pretrain.max_seq_length, nsp=params.pretrain.nsp)
-    _check(params, paths, shards, validation, source)
     masker = Masker(params.masking, tokenizer.special, tokenizer.vocab_size)
     batches = PretrainingBatches(
         source, masker, tokenizer.special, seed=params.seed, global_batch=params.pretrain.global_batch
     )
+    _check(params, paths, shards, validation, batches)
     model = new_model(params, tokenizer.vocab_size, shards).to(device)
     objective = PretrainingObjective(model, batches, validation, params.pretrain.micro_batch, device)
     steps = params.pretrain.steps or (params.pretrain.epochs or 0) * batches.order.steps_per_epoch
@@ -150,7 +150,9 @@ def new_model(params: Params, vocab_size: int, shards: TokenShards) -> Pretraini
     return model
 
 
-def _check(params: Params, paths: Paths, shards: TokenShards, validation: PremaskedSet, source: PairSource) -> None:
+def _check(
+    params: Params, paths: Paths, shards: TokenShards, validation: PremaskedSet, batches: PretrainingBatches
+) -> None:
     shards.check_tokenizer(paths.tokenizer)
     if validation.manifest["inputs"]["tokenizer"] != sha256(paths.tokenizer / MANIFEST):
         raise UserError(
@@ -162,12 +164,12 @@ def _check(params: Params, paths: Paths, shards: TokenShards, validation: Premas
             f"{paths.validation} holds {longest} tokens in a row, model.max_positions is {params.model.max_positions}: "
             "run `dvc repro premask`"
         )
-    if len(source) < params.pretrain.global_batch:
+    if batches.order.count < params.pretrain.global_batch:
         raise UserError(
-            f"the train split gives {len(source)} examples, fewer than pretrain.global_batch "
+            f"the train split gives {batches.order.count} examples, fewer than pretrain.global_batch "
             f"{params.pretrain.global_batch}: lower it, or add articles"
         )
-    if params.pretrain.nsp and source.counts["windows_without_pair"] == len(source):
+    if params.pretrain.nsp and batches.source.without_pair.all():
         raise UserError(
             "the train split gives no sentence pairs (one document, or one sentence in each): set pretrain.nsp to "
             "false, or add articles"
