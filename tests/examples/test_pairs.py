@@ -146,17 +146,25 @@ def test_a_random_segment_comes_from_any_window_of_the_other_documents():
     assert not owners[3]
 
 
+def cut(in_a, in_b, limit):
+    """Take tokens away from the longer segment one by one; from B where they are of one length."""
+    while in_a + in_b > limit:
+        in_a, in_b = (in_a - 1, in_b) if in_a > in_b else (in_a, in_b - 1)
+    return in_a, in_b
+
+
 def test_the_longer_segment_is_cut_first_and_at_its_far_end():
-    corpus = Corpus([[1, 5, 6, 1], [2, 6, 3]], 16)
-    random = [pair for epoch in range(EPOCHS) for pair in corpus.examples(epoch) if pair[2] == RANDOM]
-    cut = [(a, b) for a, b, _ in random if len(a) + len(b) == 13]
-    assert cut
-    sentence_starts, sentence_ends = {0, 1, 6, 12, 13, 15, 21}, {1, 6, 12, 13, 15, 21, 24}
-    for a, b in cut:
-        assert a[-1] + 1 in sentence_ends
-        assert b[0] in sentence_starts
-        if a[0] not in sentence_starts:
-            assert len(a) >= 6  # the half that a shorter B leaves it in any case
+    corpus = Corpus([[1, 5, 6, 1], [2, 6, 3]], 16)  # a window of 13 tokens and one of 11
+    edges = {0, 1, 6, 12, 13, 15, 21, 24}
+    shapes = set()
+    for a, b, label in (pair for epoch in range(EPOCHS) for pair in corpus.examples(epoch)):
+        assert {a[-1] + 1, b[0]} <= edges
+        whole = a[-1] + 1 - (0 if a[0] < 13 else 13), (13 if b[0] < 13 else 24) - b[0]
+        assert (len(a), len(b)) == cut(*whole, 13)
+        assert label == RANDOM or sum(whole) <= 13
+        shapes.add(whole)
+    assert {sum(shape) > 13 for shape in shapes} == {True, False}
+    assert (8, 7) in shapes  # both longer than the half that is left to each
 
 
 def test_one_huge_sentence_is_cut_into_even_pieces():

@@ -43,10 +43,8 @@ class Masker:
         columns = np.arange(input_ids.shape[1])
         order = draw(draw(keys, np.full(1, _PICK)), columns)
         order[~ordinary] = np.iinfo(np.uint64).max
-        size = ordinary.sum(1)
-        picks = np.where(size > 0, np.maximum(1, np.floor(size * self.rates.rate + 0.5)), 0).astype(np.int64)
-        ranked = np.sort(order, axis=1)
-        last = np.take_along_axis(ranked, np.maximum(picks - 1, 0)[:, None], 1)
+        picks = np.maximum(1, np.floor(ordinary.sum(1) * self.rates.rate + 0.5)).astype(np.int64)
+        last = np.take_along_axis(np.sort(order, axis=1), picks[:, None] - 1, 1)
         rows, places = np.nonzero((order <= last) & ordinary)
 
         choice = uniform(draw(draw(keys, np.full(1, _REPLACE))[rows, 0], places))
