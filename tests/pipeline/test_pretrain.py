@@ -11,13 +11,11 @@ import pytest
 from ruamel.yaml import YAML
 
 from maskline import storage
-from maskline.params import load
 from maskline.training import states
-from maskline.training.pretraining import pretrain
 from pipeline import cli
 from pipeline.pretrain import main
 from tests.tiny import settings, write_data
-from tests.training.runs import CPU, contents, pretraining_paths
+from tests.training.runs import contents, pretraining_paths
 
 ROOT = Path(__file__).parents[2]
 CHANGES = {
@@ -39,14 +37,13 @@ def _folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def options(folder):
-    paths = pretraining_paths(folder)
-    return {"params": folder / "params.yaml", **vars(paths)}
+def options(folder, out="out"):
+    return {"params": folder / "params.yaml", **vars(pretraining_paths(folder, out))}
 
 
-def start(folder):
+def start(folder, out="out"):
     command = [sys.executable, "-m", "pipeline.pretrain"]
-    command += [argument for name, path in options(folder).items() for argument in (f"--{name}", str(path))]
+    command += [argument for name, path in options(folder, out).items() for argument in (f"--{name}", str(path))]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     return subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -70,7 +67,9 @@ def send_when(process, number, happens):
 
 
 def test_a_run_killed_again_and_again_has_the_bytes_of_an_undisturbed_one(folder):
-    pretrain(load(folder / "params.yaml"), pretraining_paths(folder, "whole"), CPU)
+    process = start(folder, "whole")
+    _, complaint = process.communicate(timeout=60)
+    assert process.returncode == 0, complaint
     whole = contents(folder / "whole")
     assert newest(folder) == 0
 

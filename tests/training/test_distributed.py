@@ -1,7 +1,6 @@
 """Two processes under torchrun at the same global batch give what one gives, within rounding."""
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,12 +9,11 @@ import pytest
 import torch
 from ruamel.yaml import YAML
 
-from maskline.errors import UserError
 from maskline.examples.premasked import premask, read_premasked
 from maskline.storage import read_csv, read_json
 from maskline.training.distributed import rank, ranks, sum_gradients, sum_over_ranks
 from maskline.training.export import load_pretraining_model
-from maskline.training.pretraining import PretrainingObjective, pretrain
+from maskline.training.pretraining import pretrain
 from tests.tiny import random_documents, settings, tiny_params, write_data, write_shards
 from tests.training.runs import CPU, Objective, pretraining_paths
 
@@ -54,17 +52,31 @@ def _alone(folder, tmp_path_factory):
     return folder / "alone"
 
 
-def torchrun(folder, out, cwd):
-    options = [
-        argument for name, path in vars(pretraining_paths(folder, out)).items() for argument in (f"--{name}", str(path))
-    ]
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command += ["-m", "pipeline.pretrain", "--params", str(folder / "params.yaml"), *options]
+INTERRUPTED = """
+import os, runpy, signal
+from maskline.training.pretraining import PretrainingObjective
+
+real = PretrainingObjective.microbatches
+
+def stopping(objective, step):
+    if step == 12:
+        os.kill(os.getpid(), signal.SIGINT)
+    return real(objective, step)
+
+PretrainingObjective.microbatches = stopping
+runpy.run_module("pipeline.pretrain", run_name="__main__")
+"""
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "pipeline.pretrain"]
+
+
+def start(python, folder, out, cwd):
+    """Run pretrain by `python`, the interpreter's arguments, in `cwd`."""
+    command = [sys.executable, *python, "--params", str(folder / "params.yaml")]
+    for name, path in vars(pretraining_paths(folder, out)).items():
+        command += [f"--{name}", str(path)]
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     environment = os.environ | {"PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
 def numbers(row):
@@ -83,28 +95,23 @@ def same_curves(one, other):
 
 
 def test_two_processes_have_the_curve_of_one(folder, alone, tmp_path):
-    said = torchrun(folder, "two", tmp_path)
+    done = start(TORCHRUN, folder, "two", tmp_path)
+    assert done.returncode == 0, done.stderr
     same_curves(folder / "two", alone)
-    assert said.count("20 steps of 10 examples") == 1  # one process speaks, and one writes
+    assert done.stdout.count("20 steps of 10 examples") == 1  # one process speaks, and one writes
     assert list((tmp_path / ".runs").iterdir()) == []
     metrics = [read_json(out / "reports" / "metrics.json") for out in (folder / "two", alone)]
     assert metrics[0]["tokens"] == metrics[1]["tokens"]
 
 
-def test_a_run_of_one_process_goes_on_with_two(folder, alone, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    real = PretrainingObjective.microbatches
-
-    def stopping(objective, step):
-        if step == 12:
-            os.kill(os.getpid(), signal.SIGINT)
-        return real(objective, step)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(PretrainingObjective, "microbatches", stopping)
-        with pytest.raises(UserError, match="interrupted after step 13 of 20"):
-            pretrain(tiny_params(CHANGES), pretraining_paths(folder, "resumed"), CPU)
-    assert "resuming after step 13 from" in torchrun(folder, "resumed", tmp_path)
+def test_a_run_of_one_process_goes_on_with_two(folder, alone, tmp_path):
+    done = start(["-c", INTERRUPTED], folder, "resumed", tmp_path)
+    assert (done.returncode, done.stderr) == (
+        1, "error: interrupted after step 13 of 20; run the same command to go on\n"
+    )  # fmt: skip
+    done = start(TORCHRUN, folder, "resumed", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "resuming after step 13 from" in done.stdout
     same_curves(folder / "resumed", alone)
 
 
