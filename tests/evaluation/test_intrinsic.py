@@ -26,7 +26,7 @@ def test_scores_do_not_depend_on_the_batch_size(scored, monkeypatch):
     for size in (8, 64):
         monkeypatch.setattr(intrinsic, "BATCH", size)
         results.append(pretraining_metrics(pretraining_sums(*scored, CPU), nsp=True))
-    assert results[0] == pytest.approx(results[1], abs=1e-6)
+    assert results[0] == pytest.approx(results[1], rel=1e-6)  # float32 sums in another order
 
 
 def test_perplexity_is_of_the_mean_over_masked_tokens_not_over_batches(scored):
