@@ -89,6 +89,13 @@ def test_a_value_that_cannot_be_is_refused_in_one_line(key, value, expected):
     assert "\n" not in str(error.value)
 
 
+def test_a_misspelt_key_is_named_and_not_the_one_that_it_leaves_missing():
+    content = changed()
+    content["model"]["layer"] = content["model"].pop("layers")
+    with pytest.raises(UserError, match=r"^params.yaml: unknown key model.layer: .* \(and 1 more\)$"):
+        parse(content)
+
+
 def test_a_missing_key_and_further_faults_are_told():
     content = changed(model__layers="four", model__heads="two")
     del content["pretrain"]["nsp"]

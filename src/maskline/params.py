@@ -319,9 +319,12 @@ def read_yaml(path: Path) -> Any:
 
 
 def _explain(error: ValidationError) -> str:
-    """Return the first fault in one line, and how many others there are."""
+    """Return one fault in one line, and how many others there are.
+
+    An unknown key comes first: where another one is missing, it is that one misspelt.
+    """
     faults = error.errors()
-    first = faults[0]
+    first = min(faults, key=lambda fault: fault["type"] != "extra_forbidden")
     key = ".".join(str(part) for part in first["loc"])
     match first["type"]:
         case "extra_forbidden":
