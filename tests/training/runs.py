@@ -47,7 +47,7 @@ def run(objective, params, root, said=None):
     cadence = Cadence(recipe.evaluate_every, recipe.checkpoint_every, recipe.log_every)
     say = [].append if said is None else said.append
     reporter = Reporter("test", recipe.steps, "silent")
-    with reporter, Run({"test": 1}, say, root=root) as states:
+    with reporter, Run({"stage": "test"}, say, root=root) as states:
         return train(objective, recipe, recipe.steps, cadence, params.seed, states, reporter)
 
 

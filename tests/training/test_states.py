@@ -171,10 +171,13 @@ def test_a_kill_within_a_save_never_loses_the_state_before(run, monkeypatch):
 def test_another_identity_is_another_run(tmp_path, told):
     with Run(IDENTITY, told, root=tmp_path) as run:
         run.save(3, state(3))
-    for change in ({"params": {"seed": 1}}, {"stage": "finetune"}, {"more": None}):
+    line = f"starting from the beginning: what is unfinished in {run.directory} has other parameters, inputs or code"
+    for change, lines in (({"params": {"seed": 1}}, [line]), ({"stage": "finetune"}, []), ({"more": None}, [line])):
+        told.clear()
         with Run(IDENTITY | change, told, root=tmp_path) as other:
             assert other.directory != run.directory
             assert other.load(CPU) is None
+            assert told == lines
     with Run({"params": {"seed": 0}, "stage": "pretrain"}, told, root=tmp_path) as again:
         assert again.load(CPU)["progress"]["step"] == 3
 

@@ -29,7 +29,7 @@ class Run:
     def __init__(
         self, identity: dict[str, Any], say: Callable[[str], None], *, exclusive: bool = True, root: Path = RUNS
     ) -> None:
-        """Name the run by `identity`, a JSON value; `say` prints a line for the user.
+        """Name the run by `identity`, a JSON value that holds its `stage`; `say` prints a line for the user.
 
         Of several processes at one run only the first is `exclusive`: it holds the lock, the others read along.
         """
@@ -84,11 +84,22 @@ class Run:
             self.say(f"{path} is damaged: trying the state before it")
         if self._steps():
             self.say("no state is left: starting from the beginning")
+        elif others := self._unfinished_others():
+            self.say(
+                f"starting from the beginning: what is unfinished in {', '.join(map(str, others))} has other "
+                "parameters, inputs or code"
+            )
         return None
 
     def discard(self) -> None:
         """Forget the run: it is finished, and running it again means computing it again."""
         shutil.rmtree(self.directory)
+
+    def _unfinished_others(self) -> list[Path]:
+        """Return the directories of other runs of this stage that have a state."""
+        states = self.directory.parent.glob("*/state-*.json")
+        others = sorted({path.parent for path in states} - {self.directory})
+        return [other for other in others if read_json(other / "identity.json")["stage"] == self.identity["stage"]]
 
     @staticmethod
     def _is_whole(path: Path) -> bool:
