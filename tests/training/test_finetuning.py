@@ -95,6 +95,7 @@ def test_both_starts_leave_a_model_two_curves_and_numbers(mine):
         assert config["id2label"] == {"0": "negative", "1": "positive"}
     assert metrics["examples"]["train"] == read_json(mine / "task" / MANIFEST)["splits"]["train"]["examples"]
     assert metrics["cut"]["train"] > 0
+    assert metrics["unk_rate"] == {"train": 0.0, "validation": 0.0}
 
 
 def test_the_best_epoch_on_the_validation_split_is_exported(mine, monkeypatch):

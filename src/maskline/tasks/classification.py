@@ -18,6 +18,8 @@ class EncodedTexts:
     input_ids: list[NDArray[np.int64]]
     cut: int
     """How many of the texts were longer than the model reads."""
+    unk_rate: float
+    """Share of [UNK] in the tokens that the model reads."""
 
     def __len__(self) -> int:
         return len(self.input_ids)
@@ -42,8 +44,13 @@ def encode_texts(texts: list[str], tokenizer: LoadedTokenizer, max_seq_length: i
     """Return `texts` as token ids, cut at the end to `max_seq_length` tokens with [CLS] and [SEP]."""
     special, longest = tokenizer.special, max_seq_length - 2
     encodings = tokenizer.backend.encode_batch(texts, add_special_tokens=False)
-    ids = [np.array([special.cls, *encoding.ids[:longest], special.sep], np.int64) for encoding in encodings]
-    return EncodedTexts(ids, sum(len(encoding.ids) > longest for encoding in encodings))
+    read = [encoding.ids[:longest] for encoding in encodings]
+    unknown = sum(ids.count(special.unk) for ids in read)
+    return EncodedTexts(
+        input_ids=[np.array([special.cls, *ids, special.sep], np.int64) for ids in read],
+        cut=sum(len(encoding.ids) > longest for encoding in encodings),
+        unk_rate=unknown / max(1, sum(map(len, read))),
+    )
 
 
 def text_batch(encoded: EncodedTexts, rows: NDArray[Any], special: SpecialIds) -> TextBatch:

@@ -142,6 +142,7 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
     metrics: dict[str, Any] = {
         "examples": {"train": len(training.labels), "validation": len(validation.labels)},
         "cut": {"train": training.texts.cut, "validation": validation.texts.cut},
+        "unk_rate": {"train": training.texts.unk_rate, "validation": validation.texts.unk_rate},
     }
     timing = {}
     leads = distributed.rank() == 0
