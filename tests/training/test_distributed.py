@@ -9,12 +9,13 @@ import pytest
 import torch
 from ruamel.yaml import YAML
 
+from maskline.evaluation.intrinsic import pretraining_sums
 from maskline.examples.premasked import premask, read_premasked
 from maskline.storage import read_csv, read_json
 from maskline.training.distributed import rank, ranks, sum_gradients, sum_over_ranks
 from maskline.training.export import load_pretraining_model
 from maskline.training.pretraining import pretrain
-from tests.tiny import random_documents, settings, tiny_params, write_data, write_shards
+from tests.tiny import SPECIAL, random_documents, settings, tiny_params, write_data, write_shards
 from tests.training.runs import CPU, Objective, pretraining_paths
 
 ROOT = Path(__file__).parents[2]
@@ -113,6 +114,19 @@ def test_a_run_of_one_process_goes_on_with_two(folder, alone, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "resuming after step 13 from" in done.stdout
     same_curves(folder / "resumed", alone)
+
+
+@pytest.mark.parametrize("processes", [2, 7])
+def test_every_example_is_scored_by_one_process(folder, processes):
+    objective = Objective(folder, tiny_params(CHANGES))
+    whole = pretraining_sums(objective.model, objective.validation, SPECIAL, CPU)
+    parts = [
+        pretraining_sums(objective.model, objective.validation, SPECIAL, CPU, number, processes)
+        for number in range(processes)
+    ]
+    assert whole["masked"] == sum(map(len, objective.validation.masked_labels))
+    for name, value in whole.items():
+        assert sum(part[name] for part in parts) == pytest.approx(value, rel=1e-9)
 
 
 def test_alone_nothing_is_summed():

@@ -25,7 +25,7 @@ from maskline.training.pretraining import (
     pretrain,
 )
 from tests.tiny import SPECIAL, VOCAB_SIZE, tiny_params, write_data, write_shards, write_tokenizer
-from tests.training.runs import CPU, Objective, contents, run
+from tests.training.runs import CPU, Objective, contents, run, same
 from tests.training.runs import pretraining_paths as paths
 
 
@@ -142,9 +142,10 @@ def test_the_bias_starts_at_the_frequencies_of_the_tokens(data):
 
 
 def test_a_run_that_ends_without_a_number_says_so_and_keeps_the_best(mine, monkeypatch):
-    scores = iter([2.0, 1.5, math.nan])
+    scores, weights = iter([2.0, 1.5, math.nan]), []
 
     def evaluate(objective):
+        weights.append({name: tensor.clone() for name, tensor in objective.model.state_dict().items()})
         return {"mlm_loss": 1.0, "mlm_accuracy": 0.5, "nsp_loss": 0.5, "nsp_accuracy": 0.5, "loss": next(scores)}
 
     monkeypatch.setattr(PretrainingObjective, "evaluate", evaluate)
@@ -153,6 +154,8 @@ def test_a_run_that_ends_without_a_number_says_so_and_keeps_the_best(mine, monke
     assert metrics["diverged"] is True
     assert (metrics["best"]["step"], metrics["best"]["loss"], metrics["last"]["loss"]) == (8, 1.5, None)
     assert [row["loss"] for row in read_csv(mine / "out" / "reports" / "validation.csv")] == ["2.0", "1.5", ""]
+    for name, expected in (("best", weights[1]), ("last", weights[2])):
+        assert same(dict(load_pretraining_model(mine / "out" / name).state_dict()), expected)
 
 
 def corpus_of_one_document(mine):
