@@ -139,7 +139,7 @@ class TokenizerParams(Section):
 class TokenizeParams(Section):
     """How token ids are laid out on disk."""
 
-    shard_tokens: Count
+    shard_tokens: Annotated[int, Field(ge=1, le=2**30)]  # offsets are 32-bit
 
 
 class MaskingRates(Section):
@@ -208,6 +208,10 @@ class OptimizerParams(Section):
     precision: Literal["fp32", "bf16"]
     steps: Count | None
     epochs: Count | None
+
+    def total_steps(self, steps_per_epoch: int) -> int:
+        """Return the length of the run in updates."""
+        return self.steps or (self.epochs or 0) * steps_per_epoch
 
     @model_validator(mode="after")
     def _check_length(self) -> Self:

@@ -386,7 +386,7 @@ def test_weights_are_divided_out_however_small_their_sum(weights):
     targets, sums = _accumulate(objective, 0, recipe, 0)
     assert objective.model.weight.grad.item() == pytest.approx(3.0 * (sum(weights) > 0))
     progress = Progress()
-    progress.count(targets, sums, 1.0, 1.0)
+    progress.count(targets, sums, 1.0)
     progress.close_row(0.1, objective)
     value = objective.model.weight.item()
     assert progress.train[0]["loss"] == pytest.approx(3.0 * value * (sum(weights) > 0))

@@ -33,7 +33,7 @@ class Batch:
 
     @property
     def tokens(self) -> int:
-        """Real tokens in the batch."""
+        """Return the number of real tokens."""
         return int(self.attention_mask.sum())
 
 

@@ -1,8 +1,8 @@
 """In which order examples come: random, in batches of nearly one length, each a function of its number.
 
 The examples are sorted by length once. An epoch cuts the sorted list into blocks, from a random place on, and shuffles
-each; the batches, cut from the list, come in random order. So a batch needs next to no padding, and no table of an
-epoch is kept.
+each; the batches, cut from the list, come in random order. So a batch needs little padding, and no table of an epoch is
+kept.
 """
 
 from functools import lru_cache
@@ -19,6 +19,9 @@ class Order:
     """Update n is a function of n and the seed.
 
     Attributes:
+        count: places in an epoch's list, copies included.
+        batch: examples per update.
+        seed: what the order is drawn from.
         steps_per_epoch: updates that see every example, each `copies` times.
     """
 

@@ -110,6 +110,17 @@ class PremaskedSet:
     def __len__(self) -> int:
         return len(self.next_sentence_label)
 
+    def check_tokenizer(self, tokenizer: Path) -> None:
+        """Refuse a set whose ids are not those of the tokenizer in the directory `tokenizer`.
+
+        Raises:
+            UserError: it was made with another one.
+        """
+        if self.manifest["inputs"]["tokenizer"] != sha256(tokenizer / MANIFEST):
+            raise UserError(
+                f"the validation set was made with another tokenizer than {tokenizer}: run `dvc repro premask`"
+            )
+
     def batches(self, size: int, special: SpecialIds) -> Iterator[tuple[NDArray[np.int64], Batch]]:
         """Yield (rows, batch) over the whole set, `size` examples of nearly one length at a time."""
         sizes = np.array([len(ids) for ids in self.input_ids])

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from maskline.model.bert import SEGMENTS
 from maskline.model.heads import ClassificationModel, PretrainingModel
 from maskline.params import ModelParams
 
@@ -38,15 +39,9 @@ def to_hugging_face(model: PretrainingModel | ClassificationModel) -> dict[str, 
     """Return the weights of `model` under Hugging Face's names; the tied decoder is there once, as the embedding."""
     theirs: dict[str, Tensor] = {}
     for name, tensor in model.state_dict().items():
-        if name == _TIED:
-            continue
-        if name == _BIAS[0]:
-            theirs[_BIAS[1]] = tensor
-        elif target := _rename(name, *_QKV):
-            for part, third in zip(("query", "key", "value"), tensor.chunk(3), strict=True):
-                theirs[target.format(part)] = third
-        else:
-            theirs[next(target for ours, hf in _NAMES if (target := _rename(name, ours, hf)))] = tensor
+        if name != _TIED:
+            names = _theirs(name)
+            theirs |= zip(names, tensor.chunk(len(names)), strict=True)
     return {name: tensor.detach().cpu().contiguous() for name, tensor in theirs.items()}
 
 
@@ -56,26 +51,26 @@ def from_hugging_face(model: PretrainingModel | ClassificationModel, theirs: Map
     Returns:
         Our names that `theirs` does not hold (a classifier that has yet to be trained, say); they keep their value.
     """
-    ours: dict[str, Tensor] = {}
     missing = []
-    for name in model.state_dict():
-        if name == _TIED:
-            continue
-        if name == _BIAS[0]:
-            sources = [_BIAS[1]]
-        elif target := _rename(name, *_QKV):
-            sources = [target.format(part) for part in ("query", "key", "value")]
-        else:
-            sources = [next(target for mine, hf in _NAMES if (target := _rename(name, mine, hf)))]
-        if all(source in theirs for source in sources):
-            ours[name] = torch.cat([theirs[source] for source in sources])
-        else:
-            missing.append(name)
     with torch.no_grad():
-        state = model.state_dict()
-        for name, tensor in ours.items():
-            state[name].copy_(tensor)
+        for name, tensor in model.state_dict().items():
+            if name == _TIED:
+                continue
+            names = _theirs(name)
+            if all(part in theirs for part in names):
+                tensor.copy_(torch.cat([theirs[part] for part in names]))
+            else:
+                missing.append(name)
     return missing
+
+
+def _theirs(name: str) -> list[str]:
+    """Return what Hugging Face calls our weight `name`: one name, or three for query, key and value."""
+    if name == _BIAS[0]:
+        return [_BIAS[1]]
+    if target := _rename(name, *_QKV):
+        return [target.format(part) for part in ("query", "key", "value")]
+    return [next(target for ours, hf in _NAMES if (target := _rename(name, ours, hf)))]
 
 
 def _rename(name: str, ours: str, theirs: str) -> str | None:
@@ -101,7 +96,7 @@ def config(params: ModelParams, vocab_size: int, architecture: str) -> dict[str,
         "hidden_dropout_prob": params.dropout,
         "attention_probs_dropout_prob": params.dropout,
         "max_position_embeddings": params.max_positions,
-        "type_vocab_size": 2,
+        "type_vocab_size": SEGMENTS,
         "layer_norm_eps": params.layer_norm_eps,
         "initializer_range": params.initializer_range,
         "pad_token_id": 0,
@@ -129,6 +124,7 @@ def model_params(config: Mapping[str, Any]) -> ModelParams:
             "max_positions": config["max_position_embeddings"],
             "layer_norm_eps": config["layer_norm_eps"],
             "initializer_range": config["initializer_range"],
+            # Where weights start is in no config, and nothing starts from these.
             "position_init": "normal",
             "position_base": 1.0,
             "position_scale": 1.0,

@@ -33,6 +33,7 @@ from maskline.training.states import Run
 TRAIN_COLUMNS = ("step", "epoch", "tokens", "lr", "loss", "grad_norm")
 VALIDATION_COLUMNS = ("step", "epoch", "loss", "accuracy", "macro_f1")
 LOG_EVERY = 10
+"""Updates averaged in one row of the training curve."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
             objective = ClassificationObjective(
                 model, training, validation, weights, tokenizer.special, recipe, params.seed, device
             )
-            steps = recipe.steps or (recipe.epochs or 0) * objective.steps_per_epoch
+            steps = recipe.total_steps(objective.steps_per_epoch)
             identity = _identity(task, start, params, paths)
             with process_reporter(f"finetune {task} ({start})", steps, params.compute) as reporter:
                 run = stack.enter_context(Run(identity, reporter.say, exclusive=leads))

@@ -86,16 +86,19 @@ class Progress:
     seconds: float = 0.0
     best_step: int = 0
     best: float = math.inf
+    targets: dict[str, float] = field(default_factory=dict)
+    """How many targets each loss has summed over so far."""
     train: list[dict[str, Any]] = field(default_factory=list)
     validation: list[dict[str, Any]] = field(default_factory=list)
     window: dict[str, float] = field(default_factory=dict)
     """Sums since the last row of the training curve."""
 
-    def count(self, targets: Mapping[str, float], sums: Mapping[str, float], norm: float, seconds: float) -> None:
-        """Add an update to the row at hand; the run has taken `seconds` so far."""
+    def count(self, targets: Mapping[str, float], sums: Mapping[str, float], norm: float) -> None:
+        """Add an update to the row at hand."""
         self.step += 1
-        self.seconds = seconds
         self.tokens += int(targets["tokens"])
+        for name, count in targets.items():
+            self.targets[name] = self.targets.get(name, 0.0) + count
         values = (
             {f"{name}/targets": value for name, value in targets.items()} | dict(sums) | {"norm": norm, "steps": 1.0}
         )
@@ -178,7 +181,7 @@ def train(
         while progress.step < steps:
             scale = multiplier(progress.step, steps, params.warmup_steps, params.schedule)
             targets, sums, norm = _update(objective, optimizers, progress.step, scale, params, seed)
-            progress.count(targets, sums, norm, time.monotonic() - started)
+            progress.count(targets, sums, norm)
             numbers = {**_means(sums, targets), "lr": params.peak_lr * scale}
             reporter.update(progress.step, int(targets["tokens"]), numbers)
 
@@ -191,6 +194,7 @@ def train(
                 if progress.score(metrics, objective):
                     best_weights = _copy(model)
                 reporter.evaluated(progress.step, metrics)
+            progress.seconds = time.monotonic() - started
             if (progress.step % cadence.checkpoint == 0 or last or stop) and distributed.rank() == 0:
                 state = {"progress": asdict(progress), "weights": model.state_dict(), "best_weights": best_weights}
                 run.save(progress.step, state | {"optimizers": [optimizer.state_dict() for optimizer in optimizers]})

@@ -11,6 +11,7 @@ from maskline.params import OptimizerParams
 
 _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 _NEWTON_SCHULZ_STEPS = 5
+_MOMENTUM = 0.95  # the value of Jordan et al.
 _EPS = 1e-7
 
 
@@ -45,7 +46,7 @@ class Muon(torch.optim.Optimizer):
                 part_rows = rows // group["parts"]
                 stacked = orthogonalize(torch.stack(updates).view(-1, part_rows, columns))
                 scale = group["lr"] * max(1, part_rows / columns) ** 0.5
-                for parameter, update in zip(parameters, stacked.view(len(parameters), -1, columns), strict=True):
+                for parameter, update in zip(parameters, stacked.reshape(len(parameters), -1, columns), strict=True):
                     parameter.mul_(1 - group["lr"] * group["weight_decay"]).sub_(update, alpha=scale)
 
 
@@ -93,7 +94,7 @@ def build_optimizers(model: nn.Module, params: OptimizerParams) -> list[torch.op
     muon, adamw = parameter_groups(model, params)
     optimizers: list[torch.optim.Optimizer] = []
     if muon:
-        optimizers.append(Muon(muon, params.matrix_lr, momentum=0.95, weight_decay=params.weight_decay))
+        optimizers.append(Muon(muon, params.matrix_lr, momentum=_MOMENTUM, weight_decay=params.weight_decay))
     betas = (params.beta1, params.beta2)
     optimizers.append(torch.optim.AdamW(adamw, params.peak_lr, betas, params.eps, fused=True))
     for optimizer in optimizers:

@@ -115,7 +115,7 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     _check(params, paths, shards, validation, batches)
     model = new_model(params, tokenizer.vocab_size, shards).to(device)
     objective = PretrainingObjective(model, batches, validation, params.pretrain.micro_batch, device)
-    steps = params.pretrain.steps or (params.pretrain.epochs or 0) * batches.order.steps_per_epoch
+    steps = params.pretrain.total_steps(batches.order.steps_per_epoch)
     cadence = Cadence(params.pretrain.evaluate_every, params.pretrain.checkpoint_every, params.pretrain.log_every)
 
     leads = distributed.rank() == 0
@@ -154,10 +154,7 @@ def _check(
     params: Params, paths: Paths, shards: TokenShards, validation: PremaskedSet, batches: PretrainingBatches
 ) -> None:
     shards.check_tokenizer(paths.tokenizer)
-    if validation.manifest["inputs"]["tokenizer"] != sha256(paths.tokenizer / MANIFEST):
-        raise UserError(
-            f"{paths.validation} was made with another tokenizer than {paths.tokenizer}: run `dvc repro premask`"
-        )
+    validation.check_tokenizer(paths.tokenizer)
     longest = max(map(len, validation.input_ids))
     if longest > params.model.max_positions:
         raise UserError(
@@ -196,6 +193,8 @@ def write_reports(directory: Path, progress: Progress, model: PretrainingModel, 
         "last": progress.validation[-1],
         "steps": progress.step,
         "tokens": progress.tokens,
+        "masked_tokens": int(progress.targets["mlm_loss"]),
+        "labelled_pairs": int(progress.targets.get("nsp_loss", 0)),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "examples": source.counts,
     }
