@@ -64,6 +64,7 @@ def test_provenance_holds_names_and_hashes_but_no_directory(tmp_path):
     [
         ("a.jsonl", b'{"text": "one"}\n{"text": \n', "a.jsonl, line 2 is no JSON"),
         ("a.jsonl", b'["one"]\n', "a.jsonl, line 1 is no JSON object"),
+        ("a.jsonl", b"[" * 100_000, "a.jsonl, line 1 is no JSON .*recursion"),
         ("a.jsonl", b'{"body": "one", "id": 1}\n', "a.jsonl has no column text: it has body, id"),
         ("a.jsonl", b'{"text": ["one"]}\n', "a.jsonl: column text holds list, not text"),
         ("a.jsonl", b'{"text": "\xe9"}\n', "a.jsonl is not utf-8.*0xe9"),
@@ -78,6 +79,16 @@ def test_a_file_that_is_not_what_it_says_is_named(tmp_path, name, content, messa
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UserError, match=message):
         list(source(tmp_path / "a*").articles)
+
+
+def test_a_parquet_file_with_a_damaged_block_is_named(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["one " * 100]}), path, compression="zstd", use_dictionary=False)
+    content = path.read_bytes()
+    frame = content.index(b"\x28\xb5\x2f\xfd")  # what a block of zstd begins with
+    path.write_bytes(content[:frame] + bytes(4) + content[frame + 4 :])
+    with pytest.raises(UserError, match=r"a.parquet is no readable Parquet"):
+        list(source(path).articles)
 
 
 def test_a_parquet_file_without_text_lists_its_columns(tmp_path):

@@ -69,8 +69,11 @@ def test_a_file_that_is_not_what_it_says_is_named(tmp_path, name, content, messa
 def test_the_encoding_is_the_one_asked_for(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"sentence,label\ncaf\xe9,good\n")
     assert from_files(tmp_path / "a.csv", encoding="latin-1") == [("café", "good")]
-    with pytest.raises(UserError, match="utf-9 is no encoding"):
-        from_files(tmp_path / "a.csv", encoding="utf-9")
+    for encoding in ("utf-9", "rot13", "hex", "utf\0", ""):
+        with pytest.raises(UserError, match=f"^{encoding} is no encoding"):
+            from_files(tmp_path / "a.csv", encoding=encoding)
+    with pytest.raises(UserError, match=r"a.csv is not utf-16 .*BOM"):
+        from_files(tmp_path / "a.csv", encoding="utf-16")
 
 
 def test_no_pattern_and_no_match_name_the_task(tmp_path):

@@ -60,7 +60,8 @@ def open_text(path: Path, encoding: str = "utf-8") -> Iterator[IO[str]]:
     """
     try:
         name = codecs.lookup(encoding).name
-    except LookupError:
+        "x".encode(name)  # refuses what is no encoding of text
+    except (LookupError, ValueError):
         raise UserError(f"{encoding} is no encoding that Python knows: utf-8, latin-1 and mac_roman are some") from None
     opened: Callable[..., IO[str]] = gzip.open if path.suffix == ".gz" else open
     try:
@@ -68,6 +69,8 @@ def open_text(path: Path, encoding: str = "utf-8") -> Iterator[IO[str]]:
             yield file
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not {name} ({error.reason} {error.object[error.start]:#04x})") from None
+    except UnicodeError as error:  # UTF-16 without the mark that tells the order of its bytes
+        raise UserError(f"{path} is not {name} ({error})") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"{path} is no whole gzip file ({error}): fetch it again") from None
 
@@ -80,7 +83,7 @@ def read_jsonl(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
                 continue
             try:
                 record = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise UserError(f"{path}, line {number} is no JSON ({error})") from None
             if not isinstance(record, dict):
                 raise UserError(f"{path}, line {number} is no JSON object: expected {{...}}")
@@ -96,7 +99,7 @@ def read_parquet(path: Path, _encoding: str = "utf-8") -> Iterator[Record]:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(1_000):
                 yield from batch.to_pylist()
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # OSError: a block that does not decompress
         raise UserError(f"{path} is no readable Parquet ({error})") from None
 
 
