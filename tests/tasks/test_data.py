@@ -25,6 +25,12 @@ def everything(directory):
     return {split: set(zip(found.texts, found.labels.tolist(), strict=True)) for split, found in splits.items()}
 
 
+def test_a_label_with_half_a_surrogate_pair_is_left_out_and_counted(tmp_path):
+    manifest = write(tmp_path / "mood", [*PAIRS, ("a text", "odd\ud800")])
+    assert manifest["dropped"]["other_label"] == {r"odd\ud800": 1}
+    assert manifest["examples"] == len(PAIRS)
+
+
 def test_examples_come_back_with_the_index_of_their_label(tmp_path):
     manifest = write(tmp_path / "mood", PAIRS)
     found = everything(tmp_path / "mood")

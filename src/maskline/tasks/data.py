@@ -101,7 +101,11 @@ def write_task(directory: Path, name: str, source: TaskSource, params: TaskParam
         "examples": len(selection.kept),
         "splits": counts,
         "dropped": {
-            "other_label": {label: n for label, n in sorted(selection.seen.items()) if label not in params.labels},
+            "other_label": {
+                label.encode(errors="backslashreplace").decode(): n  # JSON lines can spell what UTF-8 cannot hold
+                for label, n in sorted(selection.seen.items())
+                if label not in params.labels
+            },
             "empty": selection.empty,
             "duplicate": selection.duplicates,
             "conflicting_label": selection.conflicting,
