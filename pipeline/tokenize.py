@@ -22,9 +22,12 @@ def main(
     from maskline.corpus.articles import read_articles
     from maskline.examples.tokenize import write_tokens
     from maskline.params import load
-    from maskline.storage import MANIFEST, sha256, write_json
+    from maskline.storage import MANIFEST, read_manifest, sha256, write_json
 
     loaded = load(params)
+    # Before anything that was tokenized earlier is replaced.
+    read_manifest(corpus, "fetch")
+    read_manifest(tokenizer, "tokenizer")
     provenance = {"corpus": sha256(corpus / MANIFEST), "tokenizer": sha256(tokenizer / MANIFEST)}
     metrics = {}
     for split in ("train", "validation"):

@@ -112,6 +112,16 @@ def test_csv_holds_every_digit_and_an_empty_field_for_none(tmp_path):
         read_csv(tmp_path / "no.csv")
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "is cut short"), (b"step,loss\n1,2.0\n2", "is cut short"), (b"\xff\x00", "is no CSV")],
+)
+def test_a_csv_file_that_is_cut_short_or_none_is_told(tmp_path, content, message):
+    (tmp_path / "file.csv").write_bytes(content)
+    with pytest.raises(UserError, match=rf"file.csv {message}.*: remove it and run `dvc repro`"):
+        read_csv(tmp_path / "file.csv")
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3),
@@ -173,6 +183,14 @@ def test_a_manifest_counts_every_file(complete):
     [
         (lambda path: (path / MANIFEST).unlink(), r"out is incomplete \(no manifest.json\): run `dvc repro fetch`"),
         (lambda path: (path / MANIFEST).write_text('{"files"'), r"manifest.json is no JSON"),
+        (
+            lambda path: (path / MANIFEST).write_text("{}"),
+            r"manifest.json is not what fetch wrote: run `dvc repro fetch`",
+        ),
+        (
+            lambda path: (path / MANIFEST).write_text("[]"),
+            r"manifest.json is not what fetch wrote: run `dvc repro fetch`",
+        ),
         (lambda path: (path / "a.txt").unlink(), r"a.txt is missing: run `dvc repro fetch`"),
         (lambda path: (path / "a.txt").write_text("some tex"), r"a.txt is not what fetch wrote \(truncated"),
         (lambda path: (path / "a.txt").write_text("some test"), r"a.txt is not what fetch wrote \(truncated"),

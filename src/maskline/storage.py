@@ -92,13 +92,19 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV file with a header, every field as text.
 
     Raises:
-        UserError: the file is missing.
+        UserError: the file is missing, no CSV, or cut short.
     """
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
+            reader = csv.DictReader(file)
+            rows = list(reader)
     except FileNotFoundError:
         raise UserError(f"{path} is missing: run `dvc repro` to make it") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} is no CSV ({error}): remove it and run `dvc repro`") from None
+    if not reader.fieldnames or any(None in row.values() for row in rows):
+        raise UserError(f"{path} is cut short: remove it and run `dvc repro`")
+    return rows
 
 
 def sha256(path: Path) -> str:
@@ -158,7 +164,9 @@ def read_manifest(directory: Path, stage: str) -> dict[str, Any]:
     """
     if not (directory / MANIFEST).is_file():
         raise UserError(f"{directory} is incomplete (no {MANIFEST}): run `dvc repro {stage}`")
-    manifest: dict[str, Any] = read_json(directory / MANIFEST)
+    manifest = read_json(directory / MANIFEST)
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("files"), dict):
+        raise UserError(f"{directory / MANIFEST} is not what {stage} wrote: run `dvc repro {stage}`")
     for name, promised in manifest["files"].items():
         path = directory / name
         if not path.is_file():

@@ -79,3 +79,20 @@ def test_an_interrupted_run_again_is_whole(data):
     (data / "out" / "tokens" / "train" / "tokens-00099.arrow").write_bytes(b"left over")
     assert run(data).returncode == 0
     assert files(data / "out") == whole
+
+
+@pytest.mark.parametrize(("folder", "stage"), [("corpus", "fetch"), ("tokenizer", "tokenizer")])
+def test_an_input_that_is_not_whole_is_one_line_and_the_former_shards_are_kept(data, folder, stage):
+    run(data)
+    former = files(data / "out")
+    for content, message in (("{", "is no JSON"), (None, "is incomplete")):
+        if content is None:
+            (data / folder / MANIFEST).unlink()
+        else:
+            (data / folder / MANIFEST).write_text(content)
+        done = run(data)
+        assert done.returncode == 1
+        assert done.stderr.count("\n") == 1
+        assert message in done.stderr
+    assert f"run `dvc repro {stage}`" in done.stderr
+    assert files(data / "out") == former

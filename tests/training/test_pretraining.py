@@ -223,7 +223,7 @@ def test_data_that_does_not_fit_is_told_in_one_line(mine, spoil, expected):
 def test_a_validation_set_of_another_tokenizer_is_told(mine):
     other_tokenizer(mine)
     write_shards(mine / "tokens" / "train", [[[5, 6], [7]]] * 60, tokenizer=mine / "tokenizer")
-    with pytest.raises(UserError, match=r"validation was made with another tokenizer .*: run `dvc repro premask`"):
+    with pytest.raises(UserError, match=r"validation set was made with another tokenizer .*: run `dvc repro premask`"):
         pretrain(tiny_params(), paths(mine), CPU)
 
 
