@@ -97,12 +97,12 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
-            rows = list(reader)
+            columns, rows = reader.fieldnames, list(reader)
     except FileNotFoundError:
         raise UserError(f"{path} is missing: run `dvc repro` to make it") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path} is no CSV ({error}): remove it and run `dvc repro`") from None
-    if not reader.fieldnames or any(None in row.values() for row in rows):
+    if not columns or any(None in row.values() for row in rows):
         raise UserError(f"{path} is cut short: remove it and run `dvc repro`")
     return rows
 

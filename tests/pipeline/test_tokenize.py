@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 from maskline.corpus.articles import Article, Source, read_articles, write_corpus
 from maskline.examples.shards import TokenShards
 from maskline.params import load, read_yaml
-from maskline.storage import MANIFEST, read_json, sha256
+from maskline.storage import INCOMPLETE, MANIFEST, read_json, sha256
 from maskline.tokenization.save import save
 from maskline.tokenization.wordpiece import train
 
@@ -75,7 +75,7 @@ def test_a_truncated_file_is_one_line(damaged, data):
 def test_an_interrupted_run_again_is_whole(data):
     run(data)
     whole = files(data / "out")
-    (data / "out" / "tokens" / "train" / MANIFEST).unlink()
+    (data / "out" / "tokens" / "train" / MANIFEST).rename(data / "out" / "tokens" / "train" / INCOMPLETE)
     (data / "out" / "tokens" / "train" / "tokens-00099.arrow").write_bytes(b"left over")
     assert run(data).returncode == 0
     assert files(data / "out") == whole
