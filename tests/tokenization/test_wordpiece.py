@@ -105,3 +105,10 @@ def test_singles_and_pairs_have_berts_layout(params):
     assert pair.tokens == ["[CLS]", "año", "[SEP]", "über", "[SEP]"]
     assert pair.type_ids == [0, 0, 0, 1, 1]
     assert tokenizer.decode(tokenizer.encode("amh año").ids) == "amh año"
+
+
+def test_a_text_without_a_space_teaches_pieces_of_words_and_is_itself_unknown(params):
+    tokenizer = train(lambda: ["ab" * 300] * 5, params())
+    assert max(map(len, pieces(tokenizer))) == 100
+    assert tokens(tokenizer, "ab" * 50) == ["ab" * 50]
+    assert tokens(tokenizer, "ab" * 50 + "a") == ["[UNK]"]

@@ -11,6 +11,8 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 """Their ids are their places here: 0 to 4."""
 PREFIX = "##"
 """Marks a piece that continues a word."""
+LONGEST_WORD = 100
+"""Characters; a longer word is one [UNK], as in BERT."""
 
 
 def train(texts: Callable[[], Iterable[str]], params: TokenizerParams) -> Tokenizer:
@@ -41,7 +43,12 @@ def train(texts: Callable[[], Iterable[str]], params: TokenizerParams) -> Tokeni
 def assemble(vocabulary: dict[str, int], params: TokenizerParams) -> Tokenizer:
     """Return the tokenizer of a vocabulary (piece -> id) in BERT's layout: [CLS] a [SEP] or [CLS] a [SEP] b [SEP]."""
     tokenizer = _untrained(params)
-    tokenizer.model = models.WordPiece(vocabulary, unk_token="[UNK]", continuing_subword_prefix=PREFIX)  # noqa: S106
+    tokenizer.model = models.WordPiece(
+        vocabulary,
+        unk_token="[UNK]",  # noqa: S106
+        continuing_subword_prefix=PREFIX,
+        max_input_chars_per_word=LONGEST_WORD,
+    )
     separator, classifier = ((token, vocabulary[token]) for token in ("[SEP]", "[CLS]"))
     tokenizer.post_processor = processors.BertProcessing(separator, classifier)
     tokenizer.decoder = decoders.WordPiece(prefix=PREFIX)
@@ -64,6 +71,9 @@ def _untrained(params: TokenizerParams) -> Tokenizer:
 def _pieces(texts: Iterable[str], params: TokenizerParams, size: int, first: Iterable[str]) -> list[str]:
     """Return the pieces that the trainer learns, by id; `first` have the ids from 0."""
     tokenizer = _untrained(params)
+    # Learning takes time with the square of a word's length: a megabyte without a space would take many minutes.
+    parts = [tokenizer.pre_tokenizer, pre_tokenizers.FixedLength(LONGEST_WORD)]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(parts)
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
         min_frequency=params.min_frequency,
