@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 import torch
@@ -50,6 +52,11 @@ def test_a_piece_that_continues_a_word_joins_it():
 def test_a_text_without_a_mask_is_refused(loaded):
     with pytest.raises(UserError, match=r"there is no \[MASK\]"):
         fill_masks(*loaded, "The [mask] is small.", 3, CPU)
+
+
+def test_bytes_of_another_encoding_are_told(loaded):
+    with pytest.raises(UserError, match="not UTF-8"):
+        fill_masks(*loaded, os.fsdecode(b"caf\xe9 [MASK]"), 3, CPU)
 
 
 def test_a_text_may_be_as_long_as_the_model_reads_and_no_longer(loaded):

@@ -66,11 +66,13 @@ def fill_masks(
     """Return the `top` most probable tokens for each [MASK] in `text`.
 
     Raises:
-        UserError: `text` has no [MASK], or is longer than the model reads.
+        UserError: `text` has no [MASK], is longer than the model reads, or came as bytes that are not UTF-8.
     """
     parts = text.split(MASK)
     if len(parts) == 1:
         raise UserError(f'there is no {MASK} to fill: write one where a word is missing, as in "The sky is {MASK}."')
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise UserError("the text is not UTF-8: check the encoding of the terminal")
     ids = np.array(tokenizer.backend.encode(text).ids)
     if len(ids) > (longest := model.encoder.params.max_positions):
         raise UserError(f"the text has {len(ids)} tokens and the model reads at most {longest}: shorten it")
