@@ -2,6 +2,8 @@
 
 import csv
 import json
+import math
+from datetime import date
 from math import sqrt
 
 import pytest
@@ -155,3 +157,21 @@ def test_metrics_that_are_no_json_are_named(tmp_path, write_reports):
     (tmp_path / METRICS).write_text('{"steps": 3')
     with pytest.raises(UserError, match=r"reports/evaluate/metrics\.json of x is no JSON"):
         read_folder(tmp_path, {}, "x")
+    (tmp_path / METRICS).write_bytes(b"\xff")
+    with pytest.raises(UserError, match=r"reports/evaluate/metrics\.json of x is no JSON"):
+        read_folder(tmp_path, {}, "x")
+
+
+@pytest.mark.parametrize("content", [None, ["a"], "text"])
+def test_parameters_without_names_are_told(tmp_path, write_reports, content):
+    write_reports(tmp_path)
+    with pytest.raises(UserError, match=r"params\.yaml of x holds no parameters by name"):
+        read_folder(tmp_path, content, "x")
+
+
+def test_values_that_json_has_not_are_compared_as_text(tmp_path, write_reports):
+    write_reports(tmp_path)
+    odd = {"corpus": {"since": date(2024, 1, 2), "rate": math.nan, "kinds": {"a"}}}
+    row = compare([read_folder(tmp_path, {"seed": 0}, "reference"), read_folder(tmp_path, odd, "x")]).rows[1]
+    assert row.changes == {"corpus.since": "2024-01-02", "corpus.rate": "nan", "corpus.kinds": "{'a'}"}
+    write_comparison(compare(row.runs), tmp_path / "comparison")

@@ -33,12 +33,16 @@ class Run:
     """done; diverged (a loss is no number); no metrics; or what DVC says: queued, running, failed."""
 
 
-def read_folder(folder: Path, params: Mapping[str, Any], name: str) -> Run:
-    """Return the run whose `reports/` lie in `folder`; `params` is the content of its params.yaml."""
+def read_folder(folder: Path, params: Any, name: str) -> Run:
+    """Return the run whose `reports/` lie in `folder`; `params` is the content of its params.yaml.
+
+    Raises:
+        UserError: a file of it is not what a run leaves.
+    """
 
     def read(path: str) -> str | None:
         file = folder / path
-        return file.read_text(encoding="utf-8") if file.is_file() else None
+        return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
 
     return _read(name, params, read)
 
@@ -80,11 +84,11 @@ def _revision(name: str | None, state: Mapping[str, Any], outcome: str) -> Run:
     if state["error"] is not None:
         outcome = "failed"
     if outcome != "success":
-        return Run(name, flatten(_params(state)), {}, {}, outcome)
+        return Run(name, _by_name(_params(state), name), {}, {}, outcome)
     files = DVCFileSystem(rev=state["rev"])
 
     def read(path: str) -> str | None:
-        return files.read_text(path, encoding="utf-8") if files.isfile(path) else None
+        return files.read_text(path, encoding="utf-8", errors="replace") if files.isfile(path) else None
 
     try:
         return _read(name, _params(state), read)
@@ -92,13 +96,27 @@ def _revision(name: str | None, state: Mapping[str, Any], outcome: str) -> Run:
         files.close()
 
 
-def _params(state: Mapping[str, Any]) -> Mapping[str, Any]:
+def _params(state: Mapping[str, Any]) -> Any:
     files = state["data"]["params"] if state["data"] else {}
-    params: Mapping[str, Any] = files.get("params.yaml", {}).get("data", {})
-    return params
+    return files.get("params.yaml", {}).get("data", {})
 
 
-def _read(name: str, params: Mapping[str, Any], read: Reader) -> Run:
+def _by_name(params: Any, run: str) -> dict[str, Any]:
+    """Return parameters under dotted keys; what YAML has and JSON has not, such as dates, as text."""
+    if not isinstance(params, Mapping):
+        raise UserError(f"params.yaml of {run} holds no parameters by name: restore it, or leave that run out")
+    return {key: value if _is_json(value) else str(value) for key, value in flatten(params).items()}
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _read(name: str, params: Any, read: Reader) -> Run:
     evaluation = _json(read(METRICS), f"{METRICS} of {name}")
     metrics = {
         key: float(value) if value is not None and math.isfinite(value) else None
@@ -110,12 +128,12 @@ def _read(name: str, params: Mapping[str, Any], read: Reader) -> Run:
     curve = {step: loss for step, loss in zip(series["step"], series["mlm_loss"], strict=True) if not math.isnan(step)}
     lost = metrics.get("mlm.loss", 0) is None or any(map(math.isnan, curve.values()))
     state = "diverged" if lost else "done" if metrics else "no metrics"
-    return Run(name, flatten(params), metrics, curve, state)
+    return Run(name, _by_name(params, name), metrics, curve, state)
 
 
 def _json(text: str | None, source: str) -> dict[str, Any]:
     try:
-        content = json.loads(text or "{}")
+        content = json.loads(text or "{}", parse_int=float)
     except ValueError as error:
         raise UserError(f"{source} is no JSON ({error}): run that experiment again") from None
     if not isinstance(content, dict):
