@@ -16,8 +16,10 @@ PARAMS = Path("params.yaml")
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 NonNegative = Annotated[float, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
-Natural = Annotated[int, Field(ge=0)]
+# Below what the libraries underneath count with: beyond it they overflow or take the process down.
+Count = Annotated[int, Field(ge=1, lt=2**31)]
+Natural = Annotated[int, Field(ge=0, lt=2**31)]
+Seed = Annotated[int, Field(ge=0)]
 # A package index sees these three; the patterns keep options and paths out of them.
 PackageName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 PackageVersion = Annotated[str, Field(pattern=r"^[0-9][A-Za-z0-9.+!]*$")]
@@ -129,7 +131,7 @@ class TokenizerParams(Section):
     """What the vocabulary is learned as."""
 
     kind: Literal["wordpiece"]
-    vocab_size: Annotated[int, Field(ge=16)]
+    vocab_size: Annotated[int, Field(ge=16, le=2**20)]
     min_frequency: Count
     lowercase: bool
     strip_accents: bool
@@ -159,7 +161,7 @@ class MaskingRates(Section):
 class PremaskParams(MaskingRates):
     """The fixed validation set."""
 
-    seed: Natural
+    seed: Seed
     max_seq_length: Annotated[int, Field(ge=8)]
 
 
@@ -167,7 +169,7 @@ class ModelParams(Section):
     """The architecture: plain BERT."""
 
     layers: Count
-    hidden: Count
+    hidden: Annotated[int, Field(ge=1, le=2**16)]
     heads: Count
     intermediate: Count
     activation: Literal["gelu", "gelu_tanh", "relu"]
@@ -261,7 +263,7 @@ class ComputeParams(Section):
 class Params(Section):
     """All of params.yaml."""
 
-    seed: Natural
+    seed: Seed
     corpus: CorpusParams
     tasks: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], TaskParams]
     tokenizer: TokenizerParams
