@@ -55,6 +55,14 @@ def test_another_model_runs_from_pretrain_on_and_a_small_number_stays_one(projec
     assert max(float(row["lr"]) for row in read_csv(project / "reports" / "pretrain" / "train.csv")) <= 1e-5
 
 
+def test_after_an_experiment_that_fails_the_reference_comes_back(project):
+    failed = call(project, "dvc exp run -S tasks.sentiment.label_column=mood", check=False)
+    assert "reviews.csv has no column mood: it has text, sentiment" in failed.stderr
+    assert "Traceback" not in failed.stderr
+    call(project, "git restore . && dvc checkout --force")
+    assert not ran(call(project, "dvc repro").stdout)
+
+
 def test_killed_and_run_again_is_the_same_as_uninterrupted_and_another_seed_is_not(project):
     call(project, "dvc exp run --temp -n whole -S seed=1 pretrain")
     uninterrupted = outs(project, experiments(project)["whole"])
