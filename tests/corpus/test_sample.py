@@ -33,6 +33,12 @@ def test_sample(corpus):
     assert source.provenance["sha256"] == corpus.sample.sha256
 
 
+def test_a_member_that_is_no_json_is_named(corpus):
+    sample_ = corpus.sample.model_copy(update={"members": {"fr": "some_texts-1.0.dist-info/METADATA"}})
+    with pytest.raises(UserError, match=r"METADATA of some-texts 1.0 is no JSON .*corpus.sample.members.fr"):
+        sample.read(corpus.model_copy(update={"sample": sample_}))
+
+
 def test_an_unknown_language_lists_the_known_ones(corpus):
     with pytest.raises(UserError, match=r"corpus.language is ar: the sample has en, fr;.*files or hub"):
         sample.read(corpus.model_copy(update={"language": "ar"}))

