@@ -49,7 +49,8 @@ SETTINGS = {
 """Dotted key -> value: what the small run changes in params.yaml."""
 
 ENVIRONMENT = {
-    **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+    # A hook of git and a `make test` around this process are none of the copy's business.
+    **{name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "MAKE", "MFLAGS"))},
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     "PYTHONPATH": "src",
     "DVC_NO_ANALYTICS": "1",
