@@ -20,7 +20,7 @@ def summary(path: Path) -> str:
     Raises:
         UserError: there is none.
     """
-    first, _, _ = path.read_text(encoding="utf-8").partition("\n")
+    first, _, _ = path.read_text(encoding="utf-8", errors="replace").partition("\n")
     if not first.startswith("# "):
         raise UserError(f"{path}: the first line must be a comment that says what the preset is for")
     return first.removeprefix("# ")
@@ -34,7 +34,7 @@ def flags(path: Path, reference: Path = PARAMS) -> list[str]:
             cannot pass through a shell.
     """
     difference, content = read_yaml(path), read_yaml(reference)
-    if not isinstance(difference, dict) or not difference:
+    if not isinstance(difference, dict) or not any(_leaves(difference)):
         raise UserError(f"{path} changes nothing: give the keys of {reference} that differ, nested as there")
     parse(_merge(content, difference), path)
     known = dict(_leaves(content))

@@ -102,7 +102,13 @@ def fails(tmp_path, content):
 def test_a_preset_that_params_would_refuse_is_refused(tmp_path):
     assert "unknown key model.layrs" in fails(tmp_path, "model: {layrs: 4}")
     assert "hidden 130 is not divisible by heads 4" in fails(tmp_path, "model: {hidden: 130, heads: 4}")
-    assert "changes nothing" in fails(tmp_path, "# nothing\n")
+    for nothing in ("# nothing\n", "model: {}", "model:\n  {}\npretrain: {}\n"):
+        assert "changes nothing" in fails(tmp_path, nothing)
+
+
+def test_a_summary_that_is_not_utf_8_ends_no_list(tmp_path):
+    (tmp_path / "a.yaml").write_bytes(b"# caf\xe9\nseed: 1\n")
+    assert summary(tmp_path / "a.yaml") == "caf\ufffd"
 
 
 def test_the_list_and_an_unknown_name():
