@@ -70,7 +70,7 @@ def test_the_reference_is_accepted_and_cannot_be_changed_afterwards():
         ("pretrain__steps", True, "params.yaml: pretrain.steps: True stands where a number or a text is meant"),
         ("pretrain__steps", None, "params.yaml: pretrain: give steps or epochs"),
         ("pretrain__epochs", 2, "params.yaml: pretrain: give steps or epochs"),
-        ("pretrain__warmup_steps", 2000, "params.yaml: pretrain: warmup_steps 2000 leaves nothing of 2000 steps"),
+        ("pretrain__steps", 100, "params.yaml: pretrain: warmup_steps 100 leaves nothing of 100 steps"),
         ("pretrain__micro_batch", 64, "params.yaml: pretrain: micro_batch 64 is more than global_batch 32"),
         ("pretrain__nsp", "perhaps", "params.yaml: pretrain.nsp is 'perhaps': input should be a valid boolean"),
         ("masking__random", 0.3, "params.yaml: masking: mask [+] random is 1.1: at most 1"),
