@@ -6,7 +6,7 @@ PYTHON ?= python3
 INSTALLED := .venv/.installed
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: setup repro check test
+.PHONY: setup repro check test bench
 
 setup: $(INSTALLED)
 
@@ -23,9 +23,12 @@ check: setup
 test: check
 	pytest
 
+bench: setup
+	python -m benchmarks
+
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "error: maskline needs Python 3.11 or newer: name one, as in make setup PYTHON=python3.12" >&2; exit 1; }
 	@.venv/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
-	.venv/bin/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	.venv/bin/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[bench,dev]'
 	@touch $@

@@ -1,0 +1,76 @@
+"""Run benchmarks: all of them, or those named; each in a process of its own."""
+
+import time
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from benchmarks import SUBJECTS
+from maskline.errors import UserError
+from pipeline.cli import run
+
+
+def main(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help=f"What to measure: {', '.join(SUBJECTS)}; or all.")
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Measure at length, where a subject has more to measure.")
+    ] = False,
+) -> None:
+    """Measure maskline against what a user would otherwise run, and print a table per subject.
+
+    Reports go to reports/benchmarks, and summary.json there holds the rows of all of them. Leave the machine alone
+    meanwhile.
+    """
+    subjects = names or list(SUBJECTS)
+    if unknown := sorted(set(subjects) - set(SUBJECTS)):
+        raise UserError(f"there is no benchmark {', '.join(unknown)}: take {', '.join(SUBJECTS)}")
+    if len(subjects) == 1:
+        measure(subjects[0], full=full)
+    else:
+        measure_apart(subjects, full=full)
+
+
+def measure(name: str, *, full: bool) -> None:
+    """Measure one subject in this process, write its report and print its table."""
+    from rich.console import Console
+
+    from benchmarks import report
+
+    module = import_module(f"benchmarks.{name}")
+    function = getattr(module, "full_rows", None) if full else module.rows
+    if function is None:
+        raise UserError(f"{name} has nothing more to measure: leave out --full")
+    started = time.perf_counter()
+    report.write_subject(name, function(), time.perf_counter() - started)
+    Console(highlight=False).print(report.table(name.replace("_", " "), report.rows(names=[name])))
+
+
+def measure_apart(names: list[str], *, full: bool) -> None:
+    """Measure each subject in a process of its own, so that none finds what another left; then print all of it.
+
+    Raises:
+        UserError: one failed; the others are measured nevertheless.
+    """
+    import subprocess
+    import sys
+
+    from rich.console import Console
+
+    from benchmarks import report
+
+    options = ["--full"] if full else []
+    failed = [
+        name
+        for name in names
+        if subprocess.run([sys.executable, "-m", "benchmarks", name, *options], check=False).returncode  # noqa: S603
+    ]
+    Console(highlight=False).print(report.table("all subjects", report.rows()))
+    if failed:
+        raise UserError(f"{', '.join(failed)} could not be measured: see above")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,51 @@
+"""The real data that several subjects measure on: the reference run's own, made by the product's stages."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from maskline.params import PARAMS, load, read_yaml
+from maskline.storage import fingerprint, read_json, sha256, write_json
+
+DATA = Path("data")
+BUILT = Path(".benchmarks/data")
+STAGES = {
+    "fetch": {"--corpus": "corpus", "--tasks": "tasks"},
+    "tokenizer": {"--corpus": "corpus", "--tokenizer": "tokenizer", "--report": "reports/tokenizer"},
+    "tokenize": {
+        "--corpus": "corpus",
+        "--tokenizer": "tokenizer",
+        "--tokens": "tokens",
+        "--report": "reports/tokenize",
+    },
+    "premask": {"--tokens": "tokens/validation", "--tokenizer": "tokenizer", "--out": "validation"},
+}
+"""Stage -> its options, which are paths below the folder of the data."""
+
+
+def reference_data() -> Path:
+    """Return the folder of corpus, tokenizer, tokens and validation that params.yaml describes.
+
+    It is `data` where DVC finds that up to date, and otherwise made by the stages' own commands, aside and once for
+    each state of parameters and code.
+    """
+    status = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "dvc", "status", "--quiet", *STAGES], capture_output=True, check=False
+    )
+    if status.returncode == 0:
+        return DATA
+    identity, mark = fingerprint(_inputs()), BUILT / "identity.json"
+    if not mark.is_file() or read_json(mark) != identity:
+        for stage, options in STAGES.items():
+            paths = [part for option, path in options.items() for part in (option, str(BUILT / path))]
+            subprocess.run([sys.executable, "-m", f"pipeline.{stage}", *paths], check=True)  # noqa: S603
+        write_json(mark, identity)
+    return BUILT
+
+
+def _inputs() -> dict[str, object]:
+    """Return what shapes the data: the parameters, and the hash of every source file of the stages."""
+    params = load(PARAMS).model_dump(include={"corpus", "tasks", "tokenizer", "tokenize", "premask"})
+    stages = read_yaml(Path("dvc.yaml"))["stages"]
+    files = sorted({dep for stage in STAGES for dep in stages[stage]["deps"] if dep.endswith(".py")})
+    return {"params": params, "files": {file: sha256(Path(file)) for file in files}}
