@@ -96,7 +96,7 @@ def _publish(tmp_path, monkeypatch):
 
 
 TINY = {
-    "tokenizer": {"vocab_size": 120, "min_frequency": 1},
+    "tokenizer": {"vocab_size": 150, "min_frequency": 1},
     "premask": {"max_seq_length": 32},
     # Weights this large make a model that nothing trained tell its inputs apart.
     "model": {

@@ -21,7 +21,7 @@ SETTINGS = {
     "tasks.sentiment.validation_fraction": 0.2,
     "tasks.sentiment.test_fraction": 0.2,
     "tasks.sentiment.files.paths": ["texts/reviews.csv"],
-    "tokenizer.vocab_size": 97,
+    "tokenizer.vocab_size": 130,
     "tokenizer.max_unk_rate": 0.5,
     "premask.max_seq_length": 24,
     "model.layers": 1,

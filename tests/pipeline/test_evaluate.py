@@ -71,7 +71,7 @@ def test_without_nsp_its_accuracy_is_null(tiny_project, tmp_path, write_params, 
 def test_models_of_another_tokenizer_are_refused(tiny_project, tmp_path):
     data = shutil.copytree(tiny_project / "data", tmp_path / "data")
     params = TokenizerParams(
-        kind="wordpiece", vocab_size=120, min_frequency=1, lowercase=False, strip_accents=False, max_unk_rate=0
+        kind="wordpiece", vocab_size=200, min_frequency=1, lowercase=False, strip_accents=False, max_unk_rate=0
     )
     save(train(lambda: ["another text"], params), data / "tokenizer", params, {})
     with pytest.raises(UserError, match=r"pretrained was made with another tokenizer .* run `dvc repro pretrain`"):

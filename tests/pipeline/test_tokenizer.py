@@ -21,7 +21,7 @@ def _corpus(tmp_path):
 
 def run(corpus, out="out", seed="0", **tokenizer):
     settings = read_yaml(Path("params.yaml"))
-    settings["tokenizer"] |= {"vocab_size": 120} | tokenizer
+    settings["tokenizer"] |= {"vocab_size": 200} | tokenizer
     YAML().dump(settings, corpus.parent / "params.yaml")
     command = [sys.executable, "-m", "pipeline.tokenizer", "--params", str(corpus.parent / "params.yaml")]
     command += ["--corpus", str(corpus), "--tokenizer", str(corpus.parent / out / "tokenizer")]
@@ -40,7 +40,7 @@ def test_the_tokenizer_and_its_figures_are_the_same_bytes_in_every_process(corpu
     assert "tokens per word" in done.stdout
     tokenizer = load_tokenizer(tmp_path / "out" / "tokenizer")
     metrics = read_json(tmp_path / "out" / "report" / "metrics.json")
-    assert metrics["vocab_size"] == tokenizer.vocab_size <= 120
+    assert metrics["vocab_size"] == tokenizer.vocab_size <= 200
     assert metrics["words"] == read_manifest(corpus, "fetch")["splits"]["validation"]["words"]
     assert metrics["unk_rate"] == 0
     manifest = read_manifest(tmp_path / "out" / "tokenizer", "tokenizer")

@@ -10,7 +10,7 @@ def params():
     def build(**changes):
         values = {
             "kind": "wordpiece",
-            "vocab_size": 200,
+            "vocab_size": 300,
             "min_frequency": 2,
             "lowercase": True,
             "strip_accents": False,

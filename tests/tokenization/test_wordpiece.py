@@ -40,7 +40,7 @@ print(train(lambda: texts, TokenizerParams(**params)).to_str())
 """
 
 
-@pytest.mark.parametrize("vocab_size", [80, 200])
+@pytest.mark.parametrize("vocab_size", [150, 200])
 def test_every_process_learns_the_same_bytes_from_texts_in_any_order(vocab_size, params):
     learned = set()
     for seed, texts in enumerate([TEXTS, TEXTS[::-1], TEXTS[50:] + TEXTS[:50]]):
@@ -82,13 +82,26 @@ def test_no_character_is_left_out_of_the_alphabet(params):
     assert "[UNK]" not in tokens(tokenizer, "".join(characters))
 
 
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_ascii_is_in_the_alphabet_whatever_the_corpus_holds(lowercase, params):
+    tokenizer = train(lambda: ["قال ذهب"] * 3, params(lowercase=lowercase))
+    text = "@user_1 #hash ~ a/b Q{x} 7z " + " ".join(map(chr, range(0x21, 0x7F)))
+    assert "[UNK]" not in tokens(tokenizer, text)
+    assert tokens(tokenizer, "@Mary9") == ["@", *("m" if lowercase else "M", "##a", "##r", "##y", "##9")]
+    learned = pieces(tokenizer)
+    assert learned[:5] == list(SPECIAL_TOKENS)
+    assert len(train(lambda: TEXTS * 2, params(vocab_size=190, lowercase=lowercase)).get_vocab()) == 190
+    # None that cannot occur: what lower-casing takes away, and punctuation within a word.
+    assert ("A" in learned, "##@" in learned) == (not lowercase, False)
+
+
 def test_pieces_seen_too_seldom_are_not_learned(params):
     assert "rare" not in pieces(train(lambda: ["rare common common common"], params(min_frequency=3)))
     assert "common" in pieces(train(lambda: ["rare common common common"], params(min_frequency=3)))
 
 
 def test_an_alphabet_larger_than_the_vocabulary_is_an_error(params):
-    with pytest.raises(UserError, match=r"tokenizer.vocab_size 40 is too small.* are 56"):
+    with pytest.raises(UserError, match=r"tokenizer.vocab_size 40 is too small.* are 125"):
         train(lambda: TEXTS, params(vocab_size=40))
 
 

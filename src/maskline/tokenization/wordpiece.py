@@ -13,26 +13,30 @@ PREFIX = "##"
 """Marks a piece that continues a word."""
 LONGEST_WORD = 100
 """Characters; a longer word is one [UNK], as in BERT."""
+ASCII = " ".join(character * 2 for character in map(chr, range(0x21, 0x7F)))
+"""Printable ASCII: each character at the start of a word and within one."""
 
 
 def train(texts: Callable[[], Iterable[str]], params: TokenizerParams) -> Tokenizer:
     """Return a tokenizer whose vocabulary is learned from `texts()`, which is called twice.
 
     Ids are given by rule: special tokens, then the characters of the text by code point, then those that continue a
-    word, then the learned pieces in the order of learning. No character that occurs is left out, however rare.
+    word, then the learned pieces in the order of learning. No character that occurs is left out, however rare, and none
+    of ASCII in any case: an encyclopedia has no @ _ #, and what is fine-tuned on may be full of them.
 
     Raises:
         UserError: the characters alone do not fit in `params.vocab_size`, or there is no text.
     """
     alphabet = _pieces(texts(), params, size=0, first=())
-    characters = sorted(alphabet, key=lambda piece: (piece.startswith(PREFIX) and piece != PREFIX, piece))
-    if not characters:
+    if not alphabet:
         raise UserError("the training split holds no text to learn a vocabulary from: add articles")
+    alphabet += _pieces([ASCII], params, size=0, first=())
+    characters = sorted(set(alphabet), key=lambda piece: (piece.startswith(PREFIX) and piece != PREFIX, piece))
     first = [*SPECIAL_TOKENS, *characters]
     if len(first) > params.vocab_size:
         raise UserError(
-            f"tokenizer.vocab_size {params.vocab_size} is too small: special tokens and the characters of the corpus "
-            f"alone are {len(first)}"
+            f"tokenizer.vocab_size {params.vocab_size} is too small: special tokens, the characters of the corpus "
+            f"and those of ASCII alone are {len(first)}"
         )
     # The trainer breaks ties by id, and numbers continuing characters in the order of a hash map that differs between
     # processes. Given their ids beforehand, it is deterministic: the set of pieces, their order and their ids.
