@@ -71,6 +71,14 @@ def test_the_reference_is_accepted_and_cannot_be_changed_afterwards():
         ("pretrain__steps", None, "params.yaml: pretrain: give steps or epochs"),
         ("pretrain__epochs", 2, "params.yaml: pretrain: give steps or epochs"),
         ("pretrain__steps", 100, "params.yaml: pretrain: warmup_steps 100 leaves nothing of 100 steps"),
+        (
+            "pretrain__schedule",
+            "step",
+            "params.yaml: pretrain.schedule is 'step': input should be 'linear', 'constant'",
+        ),
+        ("pretrain__decay_share", 0, "params.yaml: pretrain.decay_share is 0: input should be greater than 0"),
+        ("pretrain__decay_share", 1.5, "params.yaml: pretrain.decay_share is 1.5: input should be less than or equal"),
+        ("pretrain__clip_norm", 0, "params.yaml: pretrain.clip_norm is 0: input should be greater than 0"),
         ("pretrain__micro_batch", 64, "params.yaml: pretrain: micro_batch 64 is more than global_batch 32"),
         ("pretrain__nsp", "perhaps", "params.yaml: pretrain.nsp is 'perhaps': input should be a valid boolean"),
         ("masking__random", 0.3, "params.yaml: masking: mask [+] random is 1.1: at most 1"),
@@ -90,6 +98,32 @@ def test_a_value_that_cannot_be_is_refused_in_one_line(key, value, expected):
     with pytest.raises(UserError, match=expected) as error:
         parse(content)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"schedule": "noam", "warmup_steps": 0}, "schedule noam reaches peak_lr at the end of the warm-up: give"),
+        ({"schedule": "noam", "warmup_steps": 50, "steps": 50}, "warmup_steps 50 leaves nothing of 50 steps: lower it"),
+        (
+            {"schedule": "trapezoid", "warmup_steps": 21, "steps": 100, "decay_share": 0.8},
+            "warmup_steps 21 and decay_share 0.8 overlap in 100 steps: lower one, or train longer",
+        ),
+    ],
+)
+def test_a_schedule_that_does_not_fit_is_refused_in_one_line(changes, expected):
+    for section in ("pretrain", "finetune__sentiment"):
+        lengths = {"steps": 50, "epochs": None}
+        content = changed(**{f"{section}__{key}": value for key, value in (lengths | changes).items()})
+        with pytest.raises(UserError, match=f"^params.yaml: {section.replace('__', '.')}: {expected}") as error:
+            parse(content)
+        assert "\n" not in str(error.value)
+
+
+def test_the_longest_schedule_that_fits_is_accepted():
+    fits = {"schedule": "trapezoid", "warmup_steps": 45, "steps": 100, "decay_share": 0.55}  # 0.55 * 100 > 55
+    assert parse(changed(**{f"pretrain__{key}": value for key, value in fits.items()})).pretrain.misfit(100) is None
+    assert parse(changed(pretrain__schedule="noam", pretrain__warmup_steps=1)).pretrain.misfit(2) is None
 
 
 def test_a_misspelt_key_is_named_and_not_the_one_that_it_leaves_missing():

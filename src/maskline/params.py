@@ -24,6 +24,7 @@ Seed = Annotated[int, Field(ge=0)]
 PackageName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 PackageVersion = Annotated[str, Field(pattern=r"^[0-9][A-Za-z0-9.+!]*$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Schedule = Literal["linear", "constant", "cosine", "noam", "trapezoid"]
 
 SPECIAL_TOKENS = 3
 """[CLS], [SEP] and [SEP]: what a sentence pair takes of the sequence length."""
@@ -202,9 +203,10 @@ class OptimizerParams(Section):
     beta2: Annotated[float, Field(ge=0, lt=1)]
     eps: Positive
     weight_decay: NonNegative
-    clip_norm: Positive
-    schedule: Literal["linear", "constant"]
+    clip_norm: Positive | None
+    schedule: Schedule
     warmup_steps: Natural
+    decay_share: Annotated[float, Field(gt=0, le=1)]
     global_batch: Count
     micro_batch: Count
     precision: Literal["fp32", "bf16"]
@@ -215,12 +217,25 @@ class OptimizerParams(Section):
         """Return the length of the run in updates."""
         return self.steps or (self.epochs or 0) * steps_per_epoch
 
+    def misfit(self, steps: int) -> str | None:
+        """Return why the schedule does not fit a run of `steps` updates, or None where it does."""
+        if self.warmup_steps >= steps:
+            return f"warmup_steps {self.warmup_steps} leaves nothing of {steps} steps: lower it, or train longer"
+        if self.schedule == "trapezoid" and self.warmup_steps + self.decay_share * steps >= steps + 1:
+            return (
+                f"warmup_steps {self.warmup_steps} and decay_share {self.decay_share:g} overlap in {steps} steps: "
+                "lower one, or train longer"
+            )
+        return None
+
     @model_validator(mode="after")
     def _check_length(self) -> Self:
         if (self.steps is None) == (self.epochs is None):
             raise ValueError("give steps or epochs, and leave the other null")
-        if self.steps is not None and self.warmup_steps >= self.steps:
-            raise ValueError(f"warmup_steps {self.warmup_steps} leaves nothing of {self.steps} steps")
+        if self.schedule == "noam" and self.warmup_steps == 0:
+            raise ValueError("schedule noam reaches peak_lr at the end of the warm-up: give warmup_steps of 1 or more")
+        if self.steps is not None and (misfit := self.misfit(self.steps)):
+            raise ValueError(misfit)
         if self.micro_batch > self.global_batch:
             raise ValueError(f"micro_batch {self.micro_batch} is more than global_batch {self.global_batch}")
         return self

@@ -160,13 +160,11 @@ def train(
     """Train `objective.model` for `steps` updates, going on from where `run` was interrupted.
 
     Raises:
-        UserError: the warm-up takes all of `steps`, a loss or gradient is not finite (nothing is updated or saved), or
+        UserError: the schedule does not fit `steps`, a loss or gradient is not finite (nothing is updated or saved), or
             the run was interrupted (the state is saved).
     """
-    if params.warmup_steps >= steps:
-        raise UserError(
-            f"warmup_steps {params.warmup_steps} leaves nothing of {steps} steps: lower it, or train longer"
-        )
+    if misfit := params.misfit(steps):
+        raise UserError(misfit)
     model, optimizers = objective.model, build_optimizers(objective.model, params)
     progress, best_weights = Progress(), _copy(model)
     if state := run.load(objective.device):
@@ -179,7 +177,7 @@ def train(
     model.train()
     with _interruptible() as interrupted:
         while progress.step < steps:
-            scale = multiplier(progress.step, steps, params.warmup_steps, params.schedule)
+            scale = multiplier(progress.step, steps, params.warmup_steps, params.schedule, params.decay_share)
             targets, sums, norm = _update(objective, optimizers, progress.step, scale, params, seed)
             progress.count(targets, sums, norm)
             numbers = {**_means(sums, targets), "lr": params.peak_lr * scale}
@@ -214,7 +212,7 @@ def _update(
     """Take update `step` at `scale` times the peak rates; return its targets, summed losses and gradient norm."""
     targets, sums = _accumulate(objective, step, params, seed)
     distributed.sum_gradients(objective.model)
-    norm = nn.utils.clip_grad_norm_(objective.model.parameters(), params.clip_norm).item()
+    norm = nn.utils.clip_grad_norm_(objective.model.parameters(), params.clip_norm or math.inf).item()
     if not math.isfinite(norm + sum(sums.values())):
         raise UserError(_not_finite(objective, step, sums, norm))
     for optimizer in optimizers:
