@@ -1,6 +1,12 @@
 import errno
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
+import psutil
 import pytest
 
 from maskline.corpus.articles import Article
@@ -139,3 +145,58 @@ def test_a_killed_process_is_one_clear_line(tokenizer, tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"killed.*compute\.workers"):
         write(tmp_path, tokenizer, workers=2)
     assert set(contents(tmp_path)) == {INCOMPLETE}
+
+
+STUCK = """
+import sys
+import time
+from pathlib import Path
+
+from maskline.corpus.articles import Article
+from maskline.examples import tokenize
+
+
+def articles():
+    for number in range(4):
+        yield Article(str(number), "", "", "One sentence.")
+    print("waiting", flush=True)
+    time.sleep(600)
+
+
+if __name__ == "__main__":
+    tokenize.BATCH_CHARACTERS = 1
+    tokenize.write_tokens(
+        Path("tokens"), articles(), Path(sys.argv[1]), language="en", shard_tokens=9, workers=2, provenance={}
+    )
+"""
+
+
+def start_stuck(folder, tokenizer):
+    (folder / "stuck.py").write_text(STUCK)
+    command = [sys.executable, "stuck.py", str(tokenizer)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+
+def test_processes_end_with_the_one_that_started_them(tokenizer, tmp_path):
+    with start_stuck(tmp_path, tokenizer) as stuck:
+        assert stuck.stdout.readline() == "waiting\n"
+        started = psutil.Process(stuck.pid).children(recursive=True)
+        stuck.kill()
+    assert len(started) >= 2
+    _, alive = psutil.wait_procs(started, timeout=30)
+    for process in alive:
+        process.kill()
+    assert not alive
+
+
+def test_ctrl_c_is_for_the_first_process_alone(tokenizer, tmp_path):
+    with start_stuck(tmp_path, tokenizer) as stuck:
+        deadline = time.monotonic() + 60
+        while len(psutil.Process(stuck.pid).children()) < 3:  # two that encode and the tracker of multiprocessing
+            assert time.monotonic() < deadline
+        time.sleep(0.2)  # they import by now
+        os.killpg(stuck.pid, signal.SIGINT)
+        _, said = stuck.communicate(timeout=60)
+    assert said.count("Traceback") == 1, said
+    assert said.endswith("KeyboardInterrupt\n")

@@ -6,9 +6,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -133,7 +135,8 @@ def _encoded(batches: Iterable[list[Article]], tokenizer: Path, language: str, w
         waiting: deque[Future[Batch]] = deque()
         try:
             for batch in batches:
-                waiting.append(pool.submit(_encode, batch))
+                with _without_interrupts():
+                    waiting.append(pool.submit(_encode, batch))
                 if len(waiting) == 2 * workers:
                     yield waiting.popleft().result()
             while waiting:
@@ -146,8 +149,26 @@ def _encoded(batches: Iterable[list[Article]], tokenizer: Path, language: str, w
 
 def _start(tokenizer: Path, language: str) -> None:
     global _encoder  # noqa: PLW0603
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its processes
+    Thread(target=_end_with_parent, daemon=True).start()
     _encoder = ArticleEncoder(tokenizer, language)
+
+
+def _end_with_parent() -> None:
+    """End this process once its parent is gone: after a SIGKILL of that one it would wait for work for ever."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Hold back Ctrl-C, for good in the processes started meanwhile: it is for the parent, which ends them."""
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
 def _encode(batch: list[Article]) -> Batch:
