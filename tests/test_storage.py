@@ -2,6 +2,7 @@ import errno
 import json
 import math
 import os
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -63,8 +64,9 @@ def test_a_full_disk_leaves_the_former_content(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(storage.os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as error:
         write_bytes(path, b"new")
+    assert error.value.filename == str(path)
     assert path.read_bytes() == b"former"
     assert names(tmp_path) == ["file"]
 
@@ -240,3 +242,48 @@ def test_a_kill_while_old_content_is_removed_leaves_a_directory_that_can_be_repl
         with pytest.raises(KeyboardInterrupt):
             fresh_directory(complete)
     assert names(fresh_directory(complete)) == [INCOMPLETE]
+
+
+FILL = """
+import sys, pathlib
+from maskline.storage import fresh_directory, write_bytes, write_manifest
+folder = fresh_directory(pathlib.Path(sys.argv[1]))
+write_bytes(folder / "first", b"1")
+print("filling", flush=True)
+sys.stdin.readline()
+write_manifest(folder, {})
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_two_processes_do_not_fill_one_directory(tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", FILL, str(out)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout.readline() == "filling\n"
+        with pytest.raises(
+            UserError, match=r"^another process writes .*out at this moment: wait for it, or stop it first$"
+        ):
+            fresh_directory(out)
+        assert names(out) == [INCOMPLETE, "first"]  # nothing of the other's is touched
+        first.stdin.write("\n")
+        first.stdin.flush()
+        assert first.stdout.readline() == "done\n"
+        fresh_directory(out)  # its manifest is written: whoever comes next may replace it, while it still runs
+        assert names(out) == [INCOMPLETE]
+        first.kill()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as second:
+        assert second.wait() == 1  # this process is at it now
+
+
+def test_a_killed_process_holds_no_directory(tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", FILL, str(out)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout.readline() == "filling\n"
+        first.kill()
+    fresh_directory(out)
+    fresh_directory(out)  # nor does this process refuse itself, after an error for example
+    write_manifest(out, {})
+    assert names(out) == [MANIFEST]

@@ -1,6 +1,7 @@
 """Files that are whole or absent: atomic writes, strict JSON and CSV, manifests, fingerprints."""
 
 import csv
+import fcntl
 import hashlib
 import io
 import json
@@ -23,7 +24,8 @@ INCOMPLETE = ".incomplete"
 def atomic(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; when the block succeeds, sync it and rename it to `path`.
 
-    Whatever happens in the block, `path` holds either its former content or all of the new one.
+    Whatever happens in the block, `path` holds either its former content or all of the new one. An error of the system
+    names `path`, which those of a full disk do not by themselves.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -33,6 +35,9 @@ def atomic(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         temporary.replace(path)
         _sync_directory(path.parent)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -126,17 +131,47 @@ def source_fingerprint() -> str:
     return fingerprint({name: sha256(Path(file)) for name, file in files.items() if file})
 
 
+def try_lock(path: Path) -> int | None:
+    """Open `path` and lock it against other processes; return the descriptor, None where another has it locked.
+
+    Whoever closes the descriptor, or ends, unlocks it.
+    """
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except FileNotFoundError:
+            pass
+        os.close(descriptor)  # whoever had it locked has removed it since
+
+
+_filling: dict[Path, int] = {}
+"""Directories that this process fills -> their locked marks."""
+
+
 def fresh_directory(path: Path) -> Path:
     """Return `path` as a directory to fill; what an earlier or interrupted run left in it is removed.
 
+    Until its manifest is written, or this process ends, no other process may do the same.
+
     Raises:
-        UserError: `path` holds files that no stage wrote.
+        UserError: `path` holds files that no stage wrote, or another process fills it.
     """
     path.mkdir(parents=True, exist_ok=True)
     ours = (path / MANIFEST).is_file() or (path / INCOMPLETE).is_file()
     if not ours and any(path.iterdir()):
         raise UserError(f"{path} holds files that no stage wrote, and would be replaced: name another folder")
-    (path / INCOMPLETE).touch()  # first and kept, so that a kill while the rest is removed leaves the folder ours
+    _unlock(path)
+    # The mark comes first and stays, so that a kill while the rest is removed leaves the folder ours.
+    mark = try_lock(path / INCOMPLETE)
+    if mark is None:
+        raise UserError(f"another process writes {path} at this moment: wait for it, or stop it first")
+    _filling[path.resolve()] = mark
     for child in path.iterdir():
         if child.is_dir() and not child.is_symlink():
             shutil.rmtree(child)
@@ -154,6 +189,13 @@ def write_manifest(directory: Path, content: Mapping[str, Any]) -> None:
     }
     write_json(directory / MANIFEST, {**content, "files": files})
     (directory / INCOMPLETE).unlink(missing_ok=True)
+    _unlock(directory)
+
+
+def _unlock(directory: Path) -> None:
+    mark = _filling.pop(directory.resolve(), None)
+    if mark is not None:
+        os.close(mark)
 
 
 def read_manifest(directory: Path, stage: str) -> dict[str, Any]:

@@ -69,14 +69,15 @@ def remove(path):
 
 
 @pytest.mark.parametrize("damage", [truncate, flip, remove])
-@pytest.mark.parametrize("kind", ["pt", "json"])
-def test_a_damaged_state_is_passed_over_for_the_one_before(run, told, damage, kind):
+@pytest.mark.parametrize("kinds", [("pt",), ("json",), ("pt", "json")])
+def test_a_damaged_state_is_passed_over_for_the_one_before(run, told, damage, kinds):
     for step in (3, 6):
         run.save(step, state(step))
-    damage(run.directory / f"state-00000006.{kind}")
+    for kind in kinds:
+        damage(run.directory / f"state-00000006.{kind}")
     assert run.load(CPU)["progress"]["step"] == 3
     resumed = f"resuming after step 3 from {run.directory}/state-00000003.pt"
-    if (kind, damage) == ("json", remove):  # never finished: the json file is what says that a state is whole
+    if "json" in kinds and damage is remove:  # never finished: the json file is what says that a state is whole
         assert told == [resumed]
     else:
         assert told == [f"{run.directory}/state-00000006.pt is damaged: trying the state before it", resumed]
@@ -109,6 +110,75 @@ def test_leftovers_of_a_killed_save_are_no_states(run):
     assert not list(run.directory.glob(".*.tmp"))
     run.save(9, state(9))
     assert run.load(CPU)["progress"]["step"] == 9
+
+
+@pytest.mark.parametrize("name", ["state-abc.json", "state-.json", "state-5.json", "state-00000009.json.bak"])
+def test_files_that_are_no_states_are_left_alone(run, told, name):
+    for directory in (run.directory, run.directory.parent / "other"):
+        directory.mkdir(exist_ok=True)
+        (directory / name).write_text("{}")
+    assert run.load(CPU) is None
+    assert told == []
+    run.save(3, state(3))
+    assert run.load(CPU)["progress"]["step"] == 3
+    run.save(6, state(6))
+    run.save(9, state(9))
+    assert (run.directory / name).exists()
+
+
+@pytest.mark.parametrize("content", [None, "", "[]", "{}", "7"])
+def test_another_run_that_does_not_say_what_it_is_is_told(tmp_path, told, content):
+    with Run(IDENTITY, told, root=tmp_path) as other:
+        other.save(3, state(3))
+    (other.directory / "identity.json").unlink()
+    if content is not None:
+        (other.directory / "identity.json").write_text(content)
+    with Run({"stage": "finetune"}, told, root=tmp_path) as run:
+        assert run.load(CPU) is None
+    assert told == [
+        f"starting from the beginning: what is unfinished in {other.directory} has other parameters, inputs or code"
+    ]
+
+
+def test_a_run_that_was_interrupted_before_its_first_state_says_so(tmp_path, told):
+    for _ in range(2):
+        with Run(IDENTITY, told, root=tmp_path) as run:
+            assert run.load(CPU) is None
+    assert told == ["this run was interrupted before it saved a state: starting from the beginning"]
+
+
+def test_a_kill_while_a_finished_run_is_forgotten_leaves_a_state_or_none(tmp_path, told, monkeypatch):
+    """Stop before each removal: what is left is never a state that looks damaged."""
+    real = {name: getattr(os, name) for name in ("unlink", "rmdir")}
+    left = 0
+
+    def counted(name):
+        def call(*arguments, **options):
+            nonlocal left
+            if left == 0:
+                raise KeyboardInterrupt
+            left -= 1
+            return real[name](*arguments, **options)
+
+        return call
+
+    for stop in range(20):
+        left = stop
+        with Run(IDENTITY, told, root=tmp_path) as run:
+            for step in (3, 6):
+                run.save(step, state(step))
+            try:
+                with monkeypatch.context() as patch:
+                    for name in real:
+                        patch.setattr(os, name, counted(name))
+                    run.discard()
+                break
+            except KeyboardInterrupt:
+                pass
+        with Run(IDENTITY, told, root=tmp_path) as run:
+            run.load(CPU)
+    assert stop > 4
+    assert not any("damaged" in line for line in told)
 
 
 @pytest.mark.parametrize("when", [1, 2])

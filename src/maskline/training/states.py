@@ -6,8 +6,9 @@ fingerprint is another run. A state is a pair of files, `state-00000500.pt` and,
 `state-00000500.json` with its hash; one that was cut short or changed is noticed, and the one before it is taken.
 """
 
-import fcntl
 import io
+import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,10 +18,12 @@ from typing import Any, Self
 import torch
 
 from maskline.errors import UserError
-from maskline.storage import fingerprint, read_json, sha256, write_bytes, write_json
+from maskline.storage import fingerprint, read_json, sha256, try_lock, write_bytes, write_json
 
 RUNS = Path(".runs")
 KEPT = 2
+IDENTITY = "identity.json"
+_STATE = re.compile(r"state-([0-9]{8,})\.json")
 
 
 class Run:
@@ -37,33 +40,32 @@ class Run:
         self.exclusive = exclusive
         self.directory = root / fingerprint(identity)[:16]
         self.say = say
+        self._lock: int | None = None
+        self._begun_before = False
 
     def __enter__(self) -> Self:
         if not self.exclusive:
             return self
+        self._begun_before = self.directory.exists()
         self.directory.mkdir(parents=True, exist_ok=True)
-        self._lock = (self.directory / "lock").open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._lock.close()
-            raise UserError(
-                f"another process is at this very run ({self.directory}): wait for it, or stop it first"
-            ) from None
-        write_json(self.directory / "identity.json", self.identity)
+        self._lock = try_lock(self.directory / "lock")
+        if self._lock is None:
+            raise UserError(f"another process is at this very run ({self.directory}): wait for it, or stop it first")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.exclusive:
-            self._lock.close()
+        if self._lock is not None:
+            os.close(self._lock)
 
     def save(self, step: int, state: dict[str, Any]) -> None:
         """Write the state after `step` updates; only then remove the one before the last."""
         buffer = io.BytesIO()
         torch.save(state, buffer)
         path = self._path(step)
+        if not (self.directory / IDENTITY).exists():
+            write_json(self.directory / IDENTITY, self.identity)
         write_bytes(path, buffer.getvalue())
         write_json(path.with_suffix(".json"), {"step": step, "sha256": sha256(path)})
         for old in self._steps()[:-KEPT]:
@@ -84,6 +86,8 @@ class Run:
             self.say(f"{path} is damaged: trying the state before it")
         if self._steps():
             self.say("no state is left: starting from the beginning")
+        elif self._begun_before:
+            self.say("this run was interrupted before it saved a state: starting from the beginning")
         elif others := self._unfinished_others():
             self.say(
                 f"starting from the beginning: what is unfinished in {', '.join(map(str, others))} has other "
@@ -93,13 +97,23 @@ class Run:
 
     def discard(self) -> None:
         """Forget the run: it is finished, and running it again means computing it again."""
+        for step in self._steps():  # the newest last: a kill meanwhile leaves a state that is whole, or none
+            self._path(step).with_suffix(".json").unlink()
         shutil.rmtree(self.directory)
 
     def _unfinished_others(self) -> list[Path]:
         """Return the directories of other runs of this stage that have a state."""
         states = self.directory.parent.glob("*/state-*.json")
-        others = sorted({path.parent for path in states} - {self.directory})
-        return [other for other in others if read_json(other / "identity.json")["stage"] == self.identity["stage"]]
+        others = sorted({path.parent for path in states if _STATE.fullmatch(path.name)} - {self.directory})
+        return [other for other in others if self._stage(other) in {self.identity["stage"], None}]
+
+    @staticmethod
+    def _stage(directory: Path) -> Any:
+        """Return the stage that the run in `directory` is one of; None where nothing tells."""
+        try:
+            return read_json(directory / IDENTITY)["stage"]
+        except (UserError, KeyError, TypeError):
+            return None
 
     @staticmethod
     def _is_whole(path: Path) -> bool:
@@ -112,4 +126,5 @@ class Run:
         return self.directory / f"state-{step:08d}.pt"
 
     def _steps(self) -> list[int]:
-        return sorted(int(path.stem.removeprefix("state-")) for path in self.directory.glob("state-*.json"))
+        found = (_STATE.fullmatch(path.name) for path in self.directory.glob("state-*.json"))
+        return sorted(int(match[1]) for match in found if match)
