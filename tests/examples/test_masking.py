@@ -16,7 +16,8 @@ PAD, UNK, CLS, SEP, MASK = SPECIAL
 
 
 def masker(rate=0.15, mask=0.8, random=0.1, vocab_size=VOCAB_SIZE):
-    return Masker(MaskingRates(rate=rate, mask=mask, random=random), SPECIAL, vocab_size)
+    made = Masker(MaskingRates(rate=rate, mask=mask, random=random), SPECIAL, vocab_size)
+    return lambda ids, keys: made(ids, keys, rate)
 
 
 def keys(rows, epoch=0):
@@ -102,6 +103,14 @@ def test_padding_and_the_rest_of_the_batch_change_nothing():
         alone, picked = masker()(ids[[row]], keys(200)[[row]])
         assert (alone[0] == shown[row]).all()
         assert picked.tolist() == (positions[positions // 32 == row] % 32).tolist()
+
+
+def test_what_a_smaller_rate_picks_a_larger_one_picks_in_the_same_way():
+    ids = pairs(200)
+    few, few_positions = masker(rate=0.15)(ids, keys(200))
+    many, many_positions = masker(rate=0.3)(ids, keys(200))
+    assert set(few_positions.tolist()) < set(many_positions.tolist())
+    assert (few.ravel()[few_positions] == many.ravel()[few_positions]).all()
 
 
 def test_the_batch_given_is_not_changed():

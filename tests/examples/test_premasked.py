@@ -13,12 +13,13 @@ from maskline.params import MaskingRates
 from maskline.storage import MANIFEST, read_json, sha256
 from tests.tiny import SPECIAL, VOCAB_SIZE, random_documents, tiny_params, write_shards, write_tokenizer
 
+RATE = 0.15
 FIELDS = ("input_ids", "token_type_ids", "masked_positions", "masked_labels")
 
 
 def batches(directory, documents, vocab_size=VOCAB_SIZE):
     source = PairSource(TokenShards(write_shards(directory, documents, vocab_size=vocab_size)), 24, nsp=True)
-    masker = Masker(MaskingRates(rate=0.15, mask=0.8, random=0.1), SPECIAL, vocab_size)
+    masker = Masker(MaskingRates(rate=RATE, mask=0.8, random=0.1), SPECIAL, vocab_size)
     return PretrainingBatches(source, masker, SPECIAL, seed=0, global_batch=32)
 
 
@@ -33,10 +34,10 @@ def segments_of(drawn):
 
 
 def test_what_was_drawn_comes_back(drawn, tmp_path):
-    counts = write_premasked(drawn, tmp_path / "out", {"inputs": {}})
+    counts = write_premasked(drawn, RATE, tmp_path / "out", {"inputs": {}})
     read = read_premasked(tmp_path / "out")
     assert len(read) == len(drawn.source)
-    whole = drawn.batch(0, segments_of(drawn))
+    whole = drawn.batch(0, segments_of(drawn), RATE)
     width = whole.input_ids.shape[1]
     for row in range(len(read)):
         real = whole.attention_mask[row]
@@ -58,14 +59,14 @@ def test_what_was_drawn_comes_back(drawn, tmp_path):
 
 
 def test_pairs_are_half_and_half(drawn, tmp_path):
-    counts = write_premasked(drawn, tmp_path / "out", {})
+    counts = write_premasked(drawn, RATE, tmp_path / "out", {})
     windows, without_pair = (drawn.source.counts[name] for name in ("windows", "windows_without_pair"))
     assert counts["is_next"] == counts["random"] == (windows - without_pair) // 2 > 0
     assert counts["no_pair"] == windows - 2 * counts["random"] >= without_pair > 0  # one may be left over
 
 
 def test_batches_hold_every_example_once_whatever_their_size(drawn, tmp_path):
-    write_premasked(drawn, tmp_path / "out", {})
+    write_premasked(drawn, RATE, tmp_path / "out", {})
     read = read_premasked(tmp_path / "out")
     for size in (1, 7, 1000):
         seen = []
@@ -83,7 +84,7 @@ def test_batches_hold_every_example_once_whatever_their_size(drawn, tmp_path):
 
 
 def test_the_original_is_what_the_shards_hold(drawn, tmp_path):
-    write_premasked(drawn, tmp_path / "out", {})
+    write_premasked(drawn, RATE, tmp_path / "out", {})
     read = read_premasked(tmp_path / "out")
     before = [ids.tolist() for ids in read.input_ids]
     segments = segments_of(drawn)
@@ -98,7 +99,7 @@ def test_the_original_is_what_the_shards_hold(drawn, tmp_path):
 )
 def test_ids_take_the_smallest_type_that_holds_the_vocabulary(tmp_path, vocab_size, dtype):
     documents = [[[vocab_size - 1] * 3, [5, 6]], [[7], [vocab_size - 1]]]
-    write_premasked(batches(tmp_path / "tokens", documents, vocab_size), tmp_path / "out", {})
+    write_premasked(batches(tmp_path / "tokens", documents, vocab_size), RATE, tmp_path / "out", {})
     read = read_premasked(tmp_path / "out")
     assert {array.dtype for name in ("input_ids", "masked_labels") for array in getattr(read, name)} == {
         np.dtype(dtype)
@@ -108,10 +109,10 @@ def test_ids_take_the_smallest_type_that_holds_the_vocabulary(tmp_path, vocab_si
 
 
 def test_examples_are_cut_into_record_batches_of_a_fixed_size(drawn, tmp_path, monkeypatch):
-    write_premasked(drawn, tmp_path / "out", {})
+    write_premasked(drawn, RATE, tmp_path / "out", {})
     whole = read_premasked(tmp_path / "out")
     monkeypatch.setattr(premasked, "ROWS", 50)
-    write_premasked(drawn, tmp_path / "cut", {})
+    write_premasked(drawn, RATE, tmp_path / "cut", {})
     with pa.memory_map(str(tmp_path / "cut" / PREMASKED)) as source:
         file = pa.ipc.open_file(source)
         rows = [file.get_batch(number).num_rows for number in range(file.num_record_batches)]
@@ -125,7 +126,7 @@ def test_examples_are_cut_into_record_batches_of_a_fixed_size(drawn, tmp_path, m
 
 @pytest.mark.parametrize("documents", [[[[5, 6, 7], [8, 9]]], [[[5]], [[6, 7]], [[8] * 40]]])
 def test_a_corpus_without_pairs_gives_single_segments(tmp_path, documents):
-    counts = write_premasked(batches(tmp_path / "tokens", documents), tmp_path / "out", {})
+    counts = write_premasked(batches(tmp_path / "tokens", documents), RATE, tmp_path / "out", {})
     assert (counts["is_next"], counts["random"]) == (0, 0)
     assert counts["no_pair"] == counts["examples"] == len(read_premasked(tmp_path / "out")) > 0
 

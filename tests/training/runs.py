@@ -32,7 +32,7 @@ class Objective(PretrainingObjective):
         masker = Masker(params.masking, SPECIAL, VOCAB_SIZE)
         batches = PretrainingBatches(source, masker, SPECIAL, seed=params.seed, global_batch=recipe.global_batch)
         model = new_model(params, VOCAB_SIZE, shards)
-        super().__init__(model, batches, read_premasked(data / "validation"), recipe.micro_batch, CPU)
+        super().__init__(model, batches, read_premasked(data / "validation"), params, CPU)
         self.interrupt_at = interrupt_at
 
     def microbatches(self, step):

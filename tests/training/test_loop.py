@@ -101,7 +101,7 @@ def test_a_step_has_the_same_gradient_however_it_is_cut(data):
         batches = objective.microbatches(0)
         assert len(batches) == -(-16 // micro_batch)
         results.append(gradients(objective, recipe))
-    assert len({len(batch.masked_labels) for batch in objective.batches.microbatches(0, 4)}) > 1
+    assert len({len(batch.masked_labels) for batch in objective.batches.microbatches(0, 0.15, 4)}) > 1
     whole, targets, sums = results[0]
     for part, part_targets, part_sums in results[1:]:
         assert part_targets == targets
@@ -136,7 +136,7 @@ def test_each_loss_is_divided_by_its_own_targets(data, lost):
     losses = objective.losses
     objective.losses = lambda batch: {name: loss * (name != lost) for name, loss in losses(batch).items()}
     ours, targets, _ = gradients(objective, recipe)
-    (batch,) = objective.batches.microbatches(0, 16)
+    (batch,) = objective.batches.microbatches(0, 0.15, 16)
     objective.model.zero_grad()
     inputs = to_inputs(batch, CPU)
     mlm, nsp = pretraining_losses(*objective.model(inputs), inputs)

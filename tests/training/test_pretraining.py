@@ -111,7 +111,7 @@ def test_the_identity_of_a_run_is_what_shapes_it(mine):
     reference = identity({})
     compute = {"compute.device": "auto", "compute.threads": 3, "compute.progress": "bar", "compute.workers": 3}
     assert identity(compute) == identity({"tokenizer.vocab_size": 50}) == reference
-    for key, value in {"seed": 1, "masking.rate": 0.2, "model.layers": 1, "pretrain.steps": 13}.items():
+    for key, value in {"seed": 1, "masking.final_rate": 0.2, "model.layers": 1, "pretrain.steps": 13}.items():
         assert identity({key: value}) != reference, key
     write_shards(mine / "tokens" / "train", [[[5, 6], [7]]] * 60, tokenizer=mine / "tokenizer")
     assert identity({}) != reference

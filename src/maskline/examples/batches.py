@@ -82,15 +82,18 @@ class PretrainingBatches:
         segments = self.source.examples(self.order, epoch, places, copy == 1)
         return epoch, segments[np.argsort(segments.sizes, kind="stable")]
 
-    def microbatches(self, step: int, micro_batch: int, rank: int = 0, ranks: int = 1) -> list[Batch]:
-        """Return the batches of update `step`, counted from 0, that process `rank` of `ranks` works on."""
-        epoch, segments = self.examples(step)
-        return [self.batch(epoch, segments[part]) for part in shares(len(segments), micro_batch, rank, ranks)]
+    def microbatches(self, step: int, rate: float, micro_batch: int, rank: int = 0, ranks: int = 1) -> list[Batch]:
+        """Return the batches of update `step`, counted from 0, that process `rank` of `ranks` works on.
 
-    def batch(self, epoch: int, segments: Segments) -> Batch:
-        """Return examples as they are in `epoch`, masked."""
+        A share `rate` of the tokens is masked.
+        """
+        epoch, segments = self.examples(step)
+        return [self.batch(epoch, segments[part], rate) for part in shares(len(segments), micro_batch, rank, ranks)]
+
+    def batch(self, epoch: int, segments: Segments, rate: float) -> Batch:
+        """Return examples as they are in `epoch`, a share `rate` of their tokens masked."""
         input_ids, token_type_ids = assemble(self.source, segments, self.special)
-        shown, positions = self.masker(input_ids, draw(key(self.seed, "masks", epoch), segments.numbers))
+        shown, positions = self.masker(input_ids, draw(key(self.seed, "masks", epoch), segments.numbers), rate)
         return Batch(
             input_ids=shown,
             token_type_ids=token_type_ids,

@@ -28,12 +28,13 @@ class Masker:
         self._special[list(special)] = True
         self._ordinary = np.flatnonzero(~self._special)
 
-    def __call__(self, input_ids: NDArray[Any], keys: Bits) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    def __call__(self, input_ids: NDArray[Any], keys: Bits, rate: float) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Mask a padded batch.
 
         Args:
             input_ids: (B, T) token ids, padded with [PAD].
             keys: (B,) one key per example; what is drawn for a position depends on nothing else.
+            rate: the share to pick. What a smaller one picks, a larger one picks as well.
 
         Returns:
             The shown ids, (B, T), and the flat positions of the picked tokens in them, (M,) ascending.
@@ -43,7 +44,7 @@ class Masker:
         columns = np.arange(input_ids.shape[1])
         order = draw(draw(keys, np.full(1, _PICK)), columns)
         order[~ordinary] = np.iinfo(np.uint64).max
-        picks = np.maximum(1, np.floor(ordinary.sum(1) * self.rates.rate + 0.5)).astype(np.int64)
+        picks = np.maximum(1, np.floor(ordinary.sum(1) * rate + 0.5)).astype(np.int64)
         last = np.take_along_axis(np.sort(order, axis=1), picks[:, None] - 1, 1)
         rows, places = np.nonzero((order <= last) & ordinary)
 

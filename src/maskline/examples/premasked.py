@@ -45,11 +45,13 @@ def premask(params: PremaskParams, tokens: Path, tokenizer: Path, directory: Pat
     masker = Masker(params, special, shards.vocab_size)
     batches = PretrainingBatches(source, masker, special, seed=params.seed, global_batch=ROWS)
     inputs = {"tokens": sha256(tokens / MANIFEST), "tokenizer": sha256(tokenizer / MANIFEST)}
-    return write_premasked(batches, directory, {"inputs": inputs, "params": params.model_dump()})
+    return write_premasked(batches, params.rate, directory, {"inputs": inputs, "params": params.model_dump()})
 
 
-def write_premasked(batches: PretrainingBatches, directory: Path, provenance: dict[str, Any]) -> dict[str, int]:
-    """Write each window of `batches` once, as in epoch 0, to `directory`, and return the counts.
+def write_premasked(
+    batches: PretrainingBatches, rate: float, directory: Path, provenance: dict[str, Any]
+) -> dict[str, int]:
+    """Write each window of `batches` once, as in epoch 0 and masked at `rate`, to `directory`; return the counts.
 
     Of two windows that meet one is in a true pair and the other in a random one.
     """
@@ -73,7 +75,7 @@ def write_premasked(batches: PretrainingBatches, directory: Path, provenance: di
     ):
         for start in range(0, size, ROWS):
             places = np.arange(start, min(start + ROWS, size))
-            batch = batches.batch(0, batches.source.examples(batches.order, 0, places, places % 2 == 1))
+            batch = batches.batch(0, batches.source.examples(batches.order, 0, places, places % 2 == 1), rate)
             writer.write_batch(pa.record_batch(_columns(batch), schema))
             counts["tokens"] += batch.tokens
             counts["masked"] += len(batch.masked_labels)

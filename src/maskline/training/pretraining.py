@@ -40,21 +40,24 @@ class PretrainingObjective:
         model: PretrainingModel,
         batches: PretrainingBatches,
         validation: PremaskedSet,
-        micro_batch: int,
+        params: Params,
         device: torch.device,
     ) -> None:
         self.model = model
         self.batches = batches
         self.validation = validation
-        self.micro_batch = micro_batch
+        self.micro_batch = params.pretrain.micro_batch
+        self.masking = params.masking
         self.device = device
         self.nsp = batches.source.nsp
         self.loss_names: tuple[str, ...] = ("mlm_loss", "nsp_loss") if self.nsp else ("mlm_loss",)
         self.steps_per_epoch = batches.order.steps_per_epoch
+        self.steps = params.pretrain.total_steps(self.steps_per_epoch)
 
     def microbatches(self, step: int) -> list[Batch]:
         """Return this process's share of update `step`."""
-        return self.batches.microbatches(step, self.micro_batch, distributed.rank(), distributed.ranks())
+        rate = self.masking.rate_at(step, self.steps)
+        return self.batches.microbatches(step, rate, self.micro_batch, distributed.rank(), distributed.ranks())
 
     def examples(self, step: int) -> list[int]:
         """Return the numbers of the examples of update `step`."""
@@ -114,8 +117,8 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     )
     _check(params, paths, shards, validation, batches)
     model = new_model(params, tokenizer.vocab_size, shards).to(device)
-    objective = PretrainingObjective(model, batches, validation, params.pretrain.micro_batch, device)
-    steps = params.pretrain.total_steps(batches.order.steps_per_epoch)
+    objective = PretrainingObjective(model, batches, validation, params, device)
+    steps = objective.steps
     cadence = Cadence(params.pretrain.evaluate_every, params.pretrain.checkpoint_every, params.pretrain.log_every)
 
     leads = distributed.rank() == 0

@@ -1,0 +1,62 @@
+"""What changes while a run goes on: each a function of the update, so that an interruption changes nothing."""
+
+import numpy as np
+import pytest
+
+from tests.tiny import tiny_params
+from tests.training.runs import Objective, newest_state, run, run_in_parts, same
+
+
+def params(**changes):
+    return tiny_params({"model.dropout": 0.1} | {key.replace("__", "."): value for key, value in changes.items()})
+
+
+def same_in_parts(data, recipe, tmp_path, *stops):
+    run(Objective(data, recipe), recipe, tmp_path / "whole")
+    run_in_parts(lambda stop: Objective(data, recipe, stop), recipe, tmp_path / "parts", *stops)
+    return same(newest_state(tmp_path / "whole"), newest_state(tmp_path / "parts"))
+
+
+def masked(objective, step):
+    """Return for every example of a step its ordinary tokens, and how many of them are to be predicted."""
+    counts = []
+    for batch in objective.microbatches(step):
+        ids = batch.input_ids.copy()
+        ids.ravel()[batch.masked_positions] = batch.masked_labels
+        picked = np.bincount(batch.masked_positions // ids.shape[1], minlength=len(ids))
+        counts += zip((ids >= 5).sum(1).tolist(), picked.tolist(), strict=True)
+    return counts
+
+
+@pytest.mark.parametrize(("start", "end"), [(0.6, 0.2), (0.1, 0.9)])
+def test_the_masking_rate_moves_in_a_straight_line_over_the_run(data, start, end):
+    recipe = params(masking__rate=start, masking__final_rate=end)
+    objective = Objective(data, recipe)
+    for step in range(12):
+        rate = start + (end - start) * step / 11
+        assert recipe.masking.rate_at(step, 12) == pytest.approx(rate)
+        assert [count for _, count in masked(objective, step)] == [
+            max(1, int(size * rate + 0.5)) for size, _ in masked(objective, step)
+        ]
+    assert recipe.masking.rate_at(0, 1) == start
+
+
+def test_without_a_final_rate_the_rate_stays(data):
+    constant, level = params(masking__rate=0.3), params(masking__rate=0.3, masking__final_rate=0.3)
+    assert {constant.masking.rate_at(step, 12) for step in range(12)} == {0.3}
+    for step in range(12):
+        for one, other in zip(Objective(data, constant).microbatches(step), Objective(data, level).microbatches(step),
+                              strict=True):  # fmt: skip
+            assert (one.input_ids == other.input_ids).all()
+
+
+def test_the_masking_rate_follows_a_run_that_is_counted_in_epochs(data):
+    recipe = params(masking__rate=0.9, masking__final_rate=0.1, pretrain__steps=None, pretrain__epochs=2)
+    objective = Objective(data, recipe)
+    assert objective.steps == 2 * objective.steps_per_epoch
+    sizes, counts = zip(*masked(objective, objective.steps - 1), strict=True)
+    assert list(counts) == [max(1, int(size * 0.1 + 0.5)) for size in sizes]
+
+
+def test_a_run_with_a_falling_masking_rate_may_be_interrupted(data, tmp_path):
+    assert same_in_parts(data, params(masking__rate=0.5, masking__final_rate=0.1), tmp_path, 1, 7)
