@@ -1,4 +1,5 @@
 import tempfile
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -217,3 +218,15 @@ def test_an_example_does_not_depend_on_the_others():
         for field in ("numbers", "starts", "lengths", "next_sentence_label"):
             assert getattr(alone, field).tolist() == getattr(together, field)[[row]].tolist()
         assert alone.sizes[0] == together.sizes[row]
+
+
+@pytest.mark.parametrize("nsp", [True, False])
+def test_the_tables_of_a_corpus_are_a_fraction_of_its_tokens(tmp_path, nsp):
+    shards = TokenShards(write_shards(tmp_path, [[[9] * 25] * 10] * 400, shard_tokens=20_000))
+    tracemalloc.start()
+    source = PairSource(shards, 128, nsp=nsp)
+    order = Order(source.lengths, 8, 0, last=source.without_pair)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert order.count == len(source) > 0
+    assert kept < 0.35 * shards.manifest["tokens"]  # bytes

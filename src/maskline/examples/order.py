@@ -27,7 +27,7 @@ class Order:
 
     def __init__(
         self,
-        lengths: NDArray[np.int64],
+        lengths: NDArray[np.integer],
         batch: int,
         seed: int,
         *,
@@ -36,7 +36,7 @@ class Order:
     ) -> None:
         """Order examples of `lengths`, (N,), in batches of `batch`; those marked in `last`, (N,), after all others."""
         last = np.zeros(len(lengths), bool) if last is None else last
-        self._sorted = np.lexsort((lengths, last))
+        self._sorted = np.lexsort((lengths, last)).astype(np.min_scalar_type(len(lengths)))
         self._parts = np.array([0, len(lengths) - last.sum(), len(lengths)])
         self.count = len(lengths) * copies
         self.batch = batch

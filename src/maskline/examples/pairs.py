@@ -64,16 +64,17 @@ class PairSource:
         self.nsp = nsp
         self.limit = max_seq_length - (3 if nsp else 2)
         self._tokens = [shard.tokens for shard in shards]
-        self._bases = np.cumsum([0, *map(len, self._tokens)])
+        self._bases = _ends([len(tokens) for tokens in self._tokens])
         parts = [_windows(shard, self.limit, nsp=nsp) for shard in shards]
-        # Boundaries of the pieces that a pair may be split at, as token positions over all shards.
-        self._boundaries = np.concatenate([p.boundaries + base for p, base in zip(parts, self._bases, strict=False)])
-        boundary_bases = np.cumsum([0, *(len(p.boundaries) for p in parts)])
-        document_bases = np.cumsum([0, *(p.documents for p in parts)])
-        self._first = np.concatenate([p.first + base for p, base in zip(parts, boundary_bases, strict=False)])
+        # Boundaries of the pieces that a pair may be split at, as token positions over all shards. These tables are
+        # what grows with the corpus, so that each has the smallest type.
+        self._boundaries = _joined([p.boundaries for p in parts], self._bases, beyond=max_seq_length)
+        self._first = _joined([p.first for p in parts], _ends([len(p.boundaries) for p in parts]))
         self._pieces = np.concatenate([p.pieces for p in parts])
-        self._document = np.concatenate([p.document + base for p, base in zip(parts, document_bases, strict=False)])
-        self.lengths = self._boundaries[self._first + self._pieces] - self._boundaries[self._first]
+        self._document = _joined([p.document for p in parts], _ends([p.documents for p in parts]))
+        self.lengths: NDArray[np.signedinteger] = (
+            self._boundaries[self._first + self._pieces] - self._boundaries[self._first]
+        ).astype(_smallest(self.limit))
         owners = self._document[self._pieces > 1]
         meets_another = bool(len(owners)) and owners[0] != owners[-1]
         self.without_pair = (self._pieces < 2) | (not meets_another)
@@ -101,7 +102,7 @@ class PairSource:
 
     def single(self, windows: NDArray[np.int64]) -> Segments:
         """Return `windows`, (N,), as examples of one segment each."""
-        starts, lengths = self._boundaries[self._first[windows]], self.lengths[windows]
+        starts, lengths = self._positions(self._first[windows]), self.lengths[windows].astype(np.int64)
         return Segments(
             windows,
             np.stack([starts, starts + lengths], 1),
@@ -128,11 +129,11 @@ class PairSource:
         own, other, leading, cross = windows[pair], partners[pair], leads[pair], crossed[pair]
         leader, follower = np.where(leading, own, other), np.where(leading, other, own)
         split = self._split(leader, epoch_key)
-        alike = self._split_alike(follower, split - self._boundaries[self._first[leader]])
+        alike = self._split_alike(follower, split - self._positions(self._first[leader]))
         middle, other_middle = np.where(leading, split, alike), np.where(leading, alike, split)
-        start = self._boundaries[self._first[own]]
+        start = self._positions(self._first[own])
         donor, b_start = np.where(cross, other, own), np.where(cross, other_middle, middle)
-        b_end = self._boundaries[self._first[donor] + self._pieces[donor]]
+        b_end = self._positions(self._first[donor] + self._pieces[donor])
         # Shorten the longer segment first, at its far end from the other, until both fit.
         in_a, in_b = middle - start, b_end - b_start
         keep_a = np.minimum(in_a, np.maximum(self.limit - in_b, (self.limit + 1) // 2))
@@ -145,18 +146,22 @@ class PairSource:
     def _split(self, windows: NDArray[np.int64], epoch_key: Bits) -> NDArray[np.int64]:
         """Return a random inner boundary of each window, as a token position."""
         inner = below(draw(epoch_key, windows), self._pieces[windows] - 1)
-        split: NDArray[np.int64] = self._boundaries[self._first[windows] + 1 + inner]
-        return split
+        return self._positions(self._first[windows] + 1 + inner)
 
     def _split_alike(self, windows: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the inner boundary of each window that comes nearest to `lengths` tokens from its start."""
         lowest, highest = self._first[windows] + 1, self._first[windows] + self._pieces[windows] - 1
-        wanted = self._boundaries[self._first[windows]] + lengths
-        above = np.clip(np.searchsorted(self._boundaries, wanted), lowest, highest)
+        wanted = self._positions(self._first[windows]) + lengths
+        # In the type of the table, or all of it would be converted.
+        above = np.clip(np.searchsorted(self._boundaries, wanted.astype(self._boundaries.dtype)), lowest, highest)
         below_it = np.maximum(above - 1, lowest)
-        nearer = np.abs(self._boundaries[below_it] - wanted) <= np.abs(self._boundaries[above] - wanted)
-        split: NDArray[np.int64] = self._boundaries[np.where(nearer, below_it, above)]
-        return split
+        nearer = np.abs(self._positions(below_it) - wanted) <= np.abs(self._positions(above) - wanted)
+        return self._positions(np.where(nearer, below_it, above))
+
+    def _positions(self, boundaries: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Return where boundaries are, as token positions."""
+        positions: NDArray[np.int64] = self._boundaries[boundaries].astype(np.int64)
+        return positions
 
     def gather(self, starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> list[NDArray[Any]]:
         """Return views of the tokens of each segment."""
@@ -169,12 +174,33 @@ class PairSource:
         ]
 
 
+def _smallest(largest: int) -> np.dtype[np.signedinteger]:
+    """Return the smallest signed type of numbers up to `largest`."""
+    return np.dtype(np.min_scalar_type(-largest - 1))
+
+
+def _ends(counts: list[int]) -> NDArray[np.int64]:
+    """Return (0, and where each of the consecutive parts of these sizes ends)."""
+    return np.cumsum([0, *counts])
+
+
+def _joined(parts: list[NDArray[np.int32]], bases: NDArray[np.int64], beyond: int = 0) -> NDArray[np.signedinteger]:
+    """Return all numbers of `parts`, each part plus its base, in the smallest type of the last base + `beyond`."""
+    joined = np.empty(sum(map(len, parts)), _smallest(int(bases[-1]) + beyond))
+    ends = _ends([len(part) for part in parts])
+    for part, base, start, end in zip(parts, bases[:-1], ends[:-1], ends[1:], strict=True):
+        joined[start:end] = part + base
+    return joined
+
+
 @dataclass(frozen=True)
 class _Windows:
-    boundaries: NDArray[np.int64]
-    first: NDArray[np.int64]
-    pieces: NDArray[np.int64]
-    document: NDArray[np.int64]
+    """The windows of one shard: each `pieces` long from boundary number `first` on, in document number `document`."""
+
+    boundaries: NDArray[np.int32]
+    first: NDArray[np.int32]
+    pieces: NDArray[np.signedinteger]
+    document: NDArray[np.int32]
     documents: int
     cut: int
 
@@ -211,4 +237,11 @@ def _windows(shard: Shard, limit: int, *, nsp: bool) -> _Windows:
         at, document = follows[more], document[more]
     first, pieces, owner = (np.concatenate(column) for column in zip(*found, strict=True))
     order = np.argsort(first, kind="stable")
-    return _Windows(boundaries, first[order], pieces[order], owner[order], len(ends) - 1, int((parts > 1).sum()))
+    return _Windows(
+        boundaries.astype(np.int32),
+        first[order].astype(np.int32),
+        pieces[order].astype(_smallest(limit)),
+        owner[order].astype(np.int32),
+        len(ends) - 1,
+        int((parts > 1).sum()),
+    )
