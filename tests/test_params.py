@@ -106,6 +106,22 @@ def test_a_value_that_cannot_be_is_refused_in_one_line(key, value, expected):
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
+        ({"initial_batch": 8}, "give initial_batch and ramp_steps, or leave both null"),
+        ({"ramp_steps": 8}, "give initial_batch and ramp_steps, or leave both null"),
+        ({"initial_batch": 12, "ramp_steps": 8}, "initial_batch 12 does not divide global_batch 32"),
+        ({"initial_batch": 64, "ramp_steps": 8}, "initial_batch 64 does not divide global_batch 32"),
+        ({"initial_batch": 8, "ramp_steps": 200, "steps": 200}, "ramp_steps 200 leaves nothing of 200 steps: lower it"),
+    ],
+)
+def test_a_ramp_that_cannot_be_is_refused_in_one_line(changes, expected):
+    content = changed(**{f"pretrain__{key}": value for key, value in changes.items()})
+    with pytest.raises(UserError, match=f"^params.yaml: pretrain: {expected}"):
+        parse(content)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
         ({"schedule": "noam", "warmup_steps": 0}, "schedule noam reaches peak_lr at the end of the warm-up: give"),
         ({"schedule": "noam", "warmup_steps": 50, "steps": 50}, "warmup_steps 50 leaves nothing of 50 steps: lower it"),
         (

@@ -281,12 +281,28 @@ class OptimizerParams(Section):
 class PretrainParams(OptimizerParams):
     """The pretraining run."""
 
+    initial_batch: Count | None
+    ramp_steps: Count | None
     nsp: bool
     max_seq_length: Annotated[int, Field(ge=8)]
     unigram_bias: bool
     evaluate_every: Count
     checkpoint_every: Count
     log_every: Count
+
+    def misfit(self, steps: int) -> str | None:
+        """Return why schedule or ramp do not fit a run of `steps` updates, or None where they do."""
+        if self.ramp_steps is not None and self.ramp_steps >= steps:
+            return f"ramp_steps {self.ramp_steps} leaves nothing of {steps} steps: lower it, or train longer"
+        return super().misfit(steps)
+
+    @model_validator(mode="after")
+    def _check_ramp(self) -> Self:
+        if (self.initial_batch is None) != (self.ramp_steps is None):
+            raise ValueError("give initial_batch and ramp_steps, or leave both null")
+        if self.initial_batch and self.global_batch % self.initial_batch:
+            raise ValueError(f"initial_batch {self.initial_batch} does not divide global_batch {self.global_batch}")
+        return self
 
 
 class FinetuneParams(OptimizerParams):

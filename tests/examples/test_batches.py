@@ -17,10 +17,10 @@ RATE = 0.15
 def _build(tmp_path_factory):
     directory = write_shards(tmp_path_factory.mktemp("shards") / "tokens", random_documents(120), shard_tokens=700)
 
-    def build(seed=0, global_batch=10, *, nsp=True):
+    def build(seed=0, global_batch=10, *, nsp=True, **ramp):
         source = PairSource(TokenShards(directory), 24, nsp=nsp)
         masker = Masker(MaskingRates(rate=RATE, mask=0.8, random=0.1), SPECIAL, VOCAB_SIZE)
-        return PretrainingBatches(source, masker, SPECIAL, seed=seed, global_batch=global_batch)
+        return PretrainingBatches(source, masker, SPECIAL, seed=seed, global_batch=global_batch, **ramp)
 
     return build
 
@@ -38,9 +38,9 @@ def test_processes_and_microbatches_partition_the_step(count, micro_batch, ranks
 @pytest.mark.parametrize("nsp", [True, False])
 def test_a_batch_holds_what_its_fields_say(build, nsp):
     batches = build(nsp=nsp)
-    for step in range(batches.order.steps_per_epoch):
+    for step in range(batches.order.batches_per_epoch):
         (batch,) = batches.microbatches(step, RATE, 10)
-        _, segments = batches.examples(step)
+        segments, _ = batches.examples(step)
         original = batch.input_ids.copy()
         original.ravel()[batch.masked_positions] = batch.masked_labels
         assert batch.input_ids.shape == (len(segments), segments.sizes.max())
@@ -62,7 +62,7 @@ def test_a_batch_holds_what_its_fields_say(build, nsp):
 def by_example(batches, step, micro_batch, ranks=1):
     """Return every example of a step on its own: ids without padding, picks, labels."""
     found = {}
-    _, segments = batches.examples(step)
+    segments, _ = batches.examples(step)
     for rank in range(ranks):
         parts = shares(len(segments), micro_batch, rank, ranks)
         for part, batch in zip(parts, batches.microbatches(step, RATE, micro_batch, rank, ranks), strict=True):
@@ -78,13 +78,13 @@ def by_example(batches, step, micro_batch, ranks=1):
 
 
 def epoch_of(batches, epoch, micro_batch=10):
-    steps = batches.order.steps_per_epoch
+    steps = batches.order.batches_per_epoch
     return {k: v for step in range(steps) for k, v in by_example(batches, epoch * steps + step, micro_batch).items()}
 
 
 def test_an_example_is_the_same_however_the_step_is_cut(build):
     batches = build()
-    for step in (0, 5, batches.order.steps_per_epoch - 1, batches.order.steps_per_epoch + 2):
+    for step in (0, 5, batches.order.batches_per_epoch - 1, batches.order.batches_per_epoch + 2):
         whole = by_example(batches, step, 10)
         assert len(whole) == len(batches.order.positions(step)[1])
         for micro_batch, ranks in ((1, 1), (4, 1), (3, 2), (2, 5), (10, 3)):
@@ -99,6 +99,49 @@ def test_an_example_does_not_depend_on_the_batch_size(build, nsp):
         assert epoch_of(build(global_batch=global_batch, nsp=nsp), 1, 1000) == whole
 
 
+@pytest.mark.parametrize("nsp", [True, False])
+def test_a_growing_batch_takes_the_parts_of_a_small_one_in_their_order(build, nsp):
+    small, growing = build(global_batch=4, nsp=nsp), build(global_batch=12, nsp=nsp, initial_batch=4, ramp_steps=6)
+    parts = 0
+    for step in range(small.order.batches_per_epoch):  # more than one epoch: some updates take from two
+        count = 1 + 2 * step // 6 if step < 6 else 3
+        expected = [number for part in range(count) for number in small.examples(parts + part)[0].numbers.tolist()]
+        assert growing.epochs(step) == small.epochs(parts)
+        segments, keys = growing.examples(step)
+        assert sorted(segments.numbers.tolist()) == sorted(expected)
+        assert segments.sizes.tolist() == sorted(segments.sizes.tolist())
+        of_parts = [small.examples(parts + part) for part in range(count)]
+        pairs = {(n, k) for part, keys in of_parts for n, k in zip(part.numbers.tolist(), keys.tolist(), strict=True)}
+        assert set(zip(segments.numbers.tolist(), keys.tolist(), strict=True)) == pairs
+        parts += count
+    assert growing.epochs(small.order.batches_per_epoch) > 2
+
+
+def test_a_growing_batch_is_the_same_however_it_is_cut(build):
+    ramp = {"global_batch": 12, "initial_batch": 3, "ramp_steps": 5}
+    for step in (0, 2, 5, 9):
+        whole = by_example(build(**ramp), step, 12)
+        assert len(whole) == 3 * (1 + 3 * min(step, 5) // 5)
+        for micro_batch, ranks in ((1, 1), (4, 2), (5, 3)):
+            assert by_example(build(**ramp), step, micro_batch, ranks) == whole
+
+
+def test_a_batch_that_grows_to_what_it_is_changes_nothing(build):
+    plain, ramped = build(), build(initial_batch=10, ramp_steps=7)
+    for step in (0, 5, plain.order.batches_per_epoch):
+        assert by_example(plain, step, 10) == by_example(ramped, step, 10)
+
+
+def test_epochs_are_counted_in_examples(build):
+    ramped = build(global_batch=12, initial_batch=4, ramp_steps=10)
+    updates = ramped.updates(2)
+    assert updates < 2 * ramped.order.batches_per_epoch
+    assert ramped.epochs(updates - 1) < 2 <= ramped.epochs(updates)
+    seen = [number for step in range(updates) for number in ramped.examples(step)[0].numbers.tolist()]
+    assert 2 * ramped.order.count <= len(seen) < 2 * ramped.order.count + 12
+    assert set(seen) == set(range(len(set(seen))))
+
+
 def test_an_example_differs_between_epochs_and_seeds(build):
     first, second, other = epoch_of(build(), 0), epoch_of(build(), 1), epoch_of(build(seed=1), 0)
     assert first.keys() == second.keys() == other.keys()
@@ -109,8 +152,8 @@ def test_an_example_differs_between_epochs_and_seeds(build):
 
 def test_pairs_are_sorted_by_length_within_a_step(build):
     batches = build()
-    for step in range(batches.order.steps_per_epoch):
-        sizes = batches.examples(step)[1].sizes.tolist()
+    for step in range(batches.order.batches_per_epoch):
+        sizes = batches.examples(step)[0].sizes.tolist()
         assert sizes == sorted(sizes)
 
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maskline.examples import order as module
-from maskline.examples.order import Order
+from maskline.examples.order import Order, Ramp
 
 
 def lengths_of(count):
@@ -18,7 +18,7 @@ def _small_blocks(monkeypatch):
 
 def epoch_of(order, epoch):
     """Return the examples of each step of an epoch."""
-    steps = range(epoch * order.steps_per_epoch, (epoch + 1) * order.steps_per_epoch)
+    steps = range(epoch * order.batches_per_epoch, (epoch + 1) * order.batches_per_epoch)
     found = [order.positions(step) for step in steps]
     assert {number for number, _ in found} <= {epoch}
     return [order.at(epoch, positions) for _, positions in found]
@@ -38,7 +38,7 @@ def test_an_epoch_sees_every_example_once(count, batch, seed, epoch):
 @given(st.integers(1, 200), st.integers(1, 9), st.integers(2, 3))
 def test_copies_stand_side_by_side(count, batch, copies):
     order = Order(lengths_of(count), batch, 0, copies=copies)
-    positions = np.concatenate([order.positions(step)[1] for step in range(order.steps_per_epoch)])
+    positions = np.concatenate([order.positions(step)[1] for step in range(order.batches_per_epoch)])
     assert order.count == count * copies
     assert sorted(positions.tolist()) == list(range(count * copies))
 
@@ -83,3 +83,32 @@ def test_the_last_come_after_all_others():
     order = Order(lengths_of(100), 8, 0, last=last)
     for epoch in range(5):
         assert last[order.at(epoch, np.arange(100))].tolist() == sorted(last.tolist())
+
+
+def taken(ramp, updates):
+    return [ramp.before(step + 1) - ramp.before(step) for step in range(updates)]
+
+
+def test_a_ramp_grows_in_equal_steps_and_then_stays():
+    assert taken(Ramp(4, 6), 9) == [1, 1, 2, 2, 3, 3, 4, 4, 4]
+    assert taken(Ramp(3, 7), 9) == [1, 1, 1, 1, 2, 2, 2, 3, 3]
+    assert taken(Ramp(8, 2), 4) == [1, 4, 8, 8]
+    assert taken(Ramp(1, 5), 7) == [1] * 7
+
+
+def test_without_a_ramp_an_update_is_a_batch():
+    assert [Ramp(1, 0).before(step) for step in (0, 1, 7, 10**9)] == [0, 1, 7, 10**9]
+    assert [Ramp(1, 0).updates(batches) for batches in (0, 1, 7, 10**9)] == [0, 1, 7, 10**9]
+
+
+@settings(deadline=None)
+@given(st.integers(1, 9), st.integers(0, 40), st.integers(0, 300))
+def test_a_ramp_takes_one_batch_after_the_other(most, steps, batches):
+    ramp = Ramp(most, steps)
+    assert taken(ramp, steps + 5) == [
+        1 + (most - 1) * step // steps if step < steps else most for step in range(steps + 5)
+    ]
+    assert ramp.before(0) == 0
+    updates = ramp.updates(batches)
+    assert ramp.before(updates) >= batches
+    assert updates == 0 or ramp.before(updates - 1) < batches

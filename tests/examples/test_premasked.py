@@ -37,7 +37,8 @@ def test_what_was_drawn_comes_back(drawn, tmp_path):
     counts = write_premasked(drawn, RATE, tmp_path / "out", {"inputs": {}})
     read = read_premasked(tmp_path / "out")
     assert len(read) == len(drawn.source)
-    whole = drawn.batch(0, segments_of(drawn), RATE)
+    segments = segments_of(drawn)
+    whole = drawn.batch(segments, drawn.mask_keys(0, segments), RATE)
     width = whole.input_ids.shape[1]
     for row in range(len(read)):
         real = whole.attention_mask[row]

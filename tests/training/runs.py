@@ -7,14 +7,13 @@ import pytest
 import torch
 
 from maskline.errors import UserError
-from maskline.examples.batches import PretrainingBatches
 from maskline.examples.masking import Masker
 from maskline.examples.pairs import PairSource
 from maskline.examples.premasked import read_premasked
 from maskline.examples.shards import TokenShards
 from maskline.storage import sha256
 from maskline.training.loop import Cadence, train
-from maskline.training.pretraining import Paths, PretrainingObjective, new_model
+from maskline.training.pretraining import Paths, PretrainingObjective, new_batches, new_model
 from maskline.training.progress import Reporter
 from maskline.training.states import Run
 from tests.tiny import SPECIAL, VOCAB_SIZE
@@ -30,7 +29,7 @@ class Objective(PretrainingObjective):
         shards = TokenShards(data / "tokens" / "train")
         source = PairSource(shards, recipe.max_seq_length, nsp=recipe.nsp)
         masker = Masker(params.masking, SPECIAL, VOCAB_SIZE)
-        batches = PretrainingBatches(source, masker, SPECIAL, seed=params.seed, global_batch=recipe.global_batch)
+        batches = new_batches(params, source, masker, SPECIAL)
         model = new_model(params, VOCAB_SIZE, shards)
         super().__init__(model, batches, read_premasked(data / "validation"), params, CPU)
         self.interrupt_at = interrupt_at

@@ -53,10 +53,39 @@ def test_without_a_final_rate_the_rate_stays(data):
 def test_the_masking_rate_follows_a_run_that_is_counted_in_epochs(data):
     recipe = params(masking__rate=0.9, masking__final_rate=0.1, pretrain__steps=None, pretrain__epochs=2)
     objective = Objective(data, recipe)
-    assert objective.steps == 2 * objective.steps_per_epoch
+    assert objective.steps == 2 * objective.batches.order.batches_per_epoch
     sizes, counts = zip(*masked(objective, objective.steps - 1), strict=True)
     assert list(counts) == [max(1, int(size * 0.1 + 0.5)) for size in sizes]
 
 
 def test_a_run_with_a_falling_masking_rate_may_be_interrupted(data, tmp_path):
     assert same_in_parts(data, params(masking__rate=0.5, masking__final_rate=0.1), tmp_path, 1, 7)
+
+
+RAMP = {"pretrain__global_batch": 12, "pretrain__initial_batch": 3, "pretrain__ramp_steps": 8}
+
+
+def test_the_batch_grows_and_the_curve_counts_what_was_seen(data, tmp_path):
+    recipe = params(**RAMP, pretrain__log_every=1)
+    objective = Objective(data, recipe)
+    parts = [1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 4, 4]
+    sizes = [len(objective.examples(step)) for step in range(12)]
+    assert all(3 * count - 2 <= size <= 3 * count for size, count in zip(sizes, parts, strict=True))  # an epoch's last
+    rows = run(objective, recipe, tmp_path).progress.train
+    seen = np.cumsum(parts) / objective.batches.order.batches_per_epoch
+    assert [row["epoch"] for row in rows] == pytest.approx(seen, abs=1e-4)
+    tokens = [sum(batch.tokens for batch in objective.microbatches(step)) for step in range(12)]
+    assert [row["tokens"] for row in rows] == np.cumsum(tokens).tolist()
+
+
+@pytest.mark.parametrize("micro_batch", [12, 2])
+def test_a_run_with_a_growing_batch_may_be_interrupted(data, tmp_path, micro_batch):
+    assert same_in_parts(data, params(**RAMP, pretrain__micro_batch=micro_batch), tmp_path, 2, 7, 8)
+
+
+def test_a_ramp_longer_than_a_run_that_is_counted_in_epochs_is_told(data, tmp_path):
+    recipe = params(**RAMP | {"pretrain__ramp_steps": 500}, pretrain__steps=None, pretrain__epochs=1)
+    objective = Objective(data, recipe)
+    assert recipe.pretrain.misfit(objective.steps) == (
+        f"ramp_steps 500 leaves nothing of {objective.steps} steps: lower it, or train longer"
+    )

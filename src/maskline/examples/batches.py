@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maskline.examples.draws import draw, key
+from maskline.examples.draws import Bits, draw, key
 from maskline.examples.masking import Masker
-from maskline.examples.order import Order
-from maskline.examples.pairs import PairSource, Segments
+from maskline.examples.order import Order, Ramp
+from maskline.examples.pairs import PairSource, Segments, join
 from maskline.tokenization.load import SpecialIds
 
 
@@ -62,38 +62,72 @@ def shares(count: int, micro_batch: int, rank: int, ranks: int) -> Iterator[slic
 
 
 class PretrainingBatches:
-    """The batches of a pretraining run: step n is a function of n and the seed."""
+    """The batches of a pretraining run: update n is a function of n and the seed.
+
+    An update takes `global_batch` examples of nearly one length. With an `initial_batch` it takes parts of so many
+    examples, each of nearly one length: one at first, and more and more over `ramp_steps` updates.
+    """
 
     def __init__(
-        self, source: PairSource, masker: Masker, special: SpecialIds, *, seed: int, global_batch: int
+        self,
+        source: PairSource,
+        masker: Masker,
+        special: SpecialIds,
+        *,
+        seed: int,
+        global_batch: int,
+        initial_batch: int | None = None,
+        ramp_steps: int | None = None,
     ) -> None:
+        part = initial_batch or global_batch
+        assert global_batch % part == 0
         self.source = source
         self.masker = masker
         self.special = special
         self.seed = seed
         # With sentence pairs an epoch shows every window twice: with its own tail and with its partner's.
         copies = 2 if source.nsp else 1
-        self.order = Order(source.lengths, global_batch, seed, copies=copies, last=source.without_pair)
+        self.order = Order(source.lengths, part, seed, copies=copies, last=source.without_pair)
+        self.ramp = Ramp(global_batch // part, ramp_steps or 0)
 
-    def examples(self, step: int) -> tuple[int, Segments]:
-        """Return the epoch of update `step`, counted from 0, and its examples in order of length."""
-        epoch, positions = self.order.positions(step)
+    def updates(self, epochs: int) -> int:
+        """Return how many updates see every example `epochs` times."""
+        return self.ramp.updates(epochs * self.order.batches_per_epoch)
+
+    def epochs(self, step: int) -> float:
+        """Return how often every example has been seen, in the mean, after `step` updates."""
+        return self.ramp.before(step) / self.order.batches_per_epoch
+
+    def examples(self, step: int) -> tuple[Segments, Bits]:
+        """Return the examples of update `step`, counted from 0, in order of length, and the keys of their masks."""
+        parts = [self._part(number) for number in range(self.ramp.before(step), self.ramp.before(step + 1))]
+        segments, keys = join([segments for segments, _ in parts]), np.concatenate([keys for _, keys in parts])
+        by_size = np.argsort(segments.sizes, kind="stable")
+        return segments[by_size], keys[by_size]
+
+    def _part(self, number: int) -> tuple[Segments, Bits]:
+        epoch, positions = self.order.positions(number)
         places, copy = (positions // 2, positions % 2) if self.source.nsp else (positions, np.zeros_like(positions))
         segments = self.source.examples(self.order, epoch, places, copy == 1)
-        return epoch, segments[np.argsort(segments.sizes, kind="stable")]
+        return segments, self.mask_keys(epoch, segments)
+
+    def mask_keys(self, epoch: int, segments: Segments) -> Bits:
+        """Return what the masks of N examples are drawn from in an epoch, (N,)."""
+        return draw(key(self.seed, "masks", epoch), segments.numbers)
 
     def microbatches(self, step: int, rate: float, micro_batch: int, rank: int = 0, ranks: int = 1) -> list[Batch]:
         """Return the batches of update `step`, counted from 0, that process `rank` of `ranks` works on.
 
         A share `rate` of the tokens is masked.
         """
-        epoch, segments = self.examples(step)
-        return [self.batch(epoch, segments[part], rate) for part in shares(len(segments), micro_batch, rank, ranks)]
+        segments, keys = self.examples(step)
+        parts = shares(len(segments), micro_batch, rank, ranks)
+        return [self.batch(segments[part], keys[part], rate) for part in parts]
 
-    def batch(self, epoch: int, segments: Segments, rate: float) -> Batch:
-        """Return examples as they are in `epoch`, a share `rate` of their tokens masked."""
+    def batch(self, segments: Segments, keys: Bits, rate: float) -> Batch:
+        """Return N examples, a share `rate` of their tokens masked as their `keys`, (N,), have it."""
         input_ids, token_type_ids = assemble(self.source, segments, self.special)
-        shown, positions = self.masker(input_ids, draw(key(self.seed, "masks", epoch), segments.numbers), rate)
+        shown, positions = self.masker(input_ids, keys, rate)
         return Batch(
             input_ids=shown,
             token_type_ids=token_type_ids,

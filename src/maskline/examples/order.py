@@ -2,7 +2,7 @@
 
 The examples are sorted by length once. An epoch cuts the sorted list into blocks, from a random place on, and shuffles
 each; the batches, cut from the list, come in random order. So a batch needs little padding, and no table of an epoch is
-kept.
+kept. An update takes one batch, or as many as a ramp says.
 """
 
 from functools import lru_cache
@@ -16,13 +16,13 @@ BLOCK = 1024
 
 
 class Order:
-    """Update n is a function of n and the seed.
+    """Batch n is a function of n and the seed.
 
     Attributes:
         count: places in an epoch's list, copies included.
-        batch: examples per update.
+        batch: examples per batch.
         seed: what the order is drawn from.
-        steps_per_epoch: updates that see every example, each `copies` times.
+        batches_per_epoch: batches that hold every example, each `copies` times.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class Order:
         self.count = len(lengths) * copies
         self.batch = batch
         self.seed = seed
-        self.steps_per_epoch = -(-self.count // batch)
+        self.batches_per_epoch = -(-self.count // batch)
         self._block = lru_cache(maxsize=16)(self._shuffle)
 
-    def positions(self, step: int) -> tuple[int, NDArray[np.int64]]:
-        """Return the epoch of update `step`, counted from 0, and its places in the epoch's list of `count`."""
-        epoch, number = divmod(step, self.steps_per_epoch)
-        place = int(permute(key(self.seed, "batches", epoch), np.array([number]), self.steps_per_epoch)[0])
+    def positions(self, number: int) -> tuple[int, NDArray[np.int64]]:
+        """Return the epoch of batch `number`, counted from 0, and its places in the epoch's list of `count`."""
+        epoch, rest = divmod(number, self.batches_per_epoch)
+        place = int(permute(key(self.seed, "batches", epoch), np.array([rest]), self.batches_per_epoch)[0])
         return epoch, np.arange(place * self.batch, min((place + 1) * self.batch, self.count))
 
     def at(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -71,3 +71,28 @@ class Order:
         examples = self._sorted[start : min(end, first + (block + 1) * BLOCK - self._shift(epoch))]
         order = np.argsort(draw(key(self.seed, "order", epoch, part, block), np.arange(len(examples))), kind="stable")
         return int(start), examples[order]
+
+
+class Ramp:
+    """How many batches of an order each update takes: a number that grows from 1 to `most`.
+
+    Update n, counted from 0, takes 1 + floor((most - 1) * n / steps), and from update `steps` on `most`.
+    """
+
+    def __init__(self, most: int, steps: int) -> None:
+        growing = 1 + (most - 1) * np.arange(steps) // max(1, steps)
+        self._most = most
+        self._steps = steps
+        self._before = np.concatenate([[0], np.cumsum(growing)])
+
+    def before(self, step: int) -> int:
+        """Return how many batches all updates before update `step`, counted from 0, take."""
+        growing = min(step, self._steps)
+        return int(self._before[growing]) + self._most * (step - growing)
+
+    def updates(self, batches: int) -> int:
+        """Return how many updates it takes to see the first `batches` batches."""
+        growing = int(np.searchsorted(self._before, batches))
+        if growing <= self._steps:
+            return growing
+        return self._steps - (int(self._before[-1]) - batches) // self._most

@@ -50,6 +50,12 @@ class Segments:
         return sizes
 
 
+def join(parts: list[Segments]) -> Segments:
+    """Return the examples of all parts."""
+    columns = ("numbers", "starts", "lengths", "next_sentence_label")
+    return Segments(*(np.concatenate([getattr(part, column) for part in parts]) for column in columns))
+
+
 class PairSource:
     """The windows of one split, and the examples that they give.
 

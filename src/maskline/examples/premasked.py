@@ -75,7 +75,8 @@ def write_premasked(
     ):
         for start in range(0, size, ROWS):
             places = np.arange(start, min(start + ROWS, size))
-            batch = batches.batch(0, batches.source.examples(batches.order, 0, places, places % 2 == 1), rate)
+            segments = batches.source.examples(batches.order, 0, places, places % 2 == 1)
+            batch = batches.batch(segments, batches.mask_keys(0, segments), rate)
             writer.write_batch(pa.record_batch(_columns(batch), schema))
             counts["tokens"] += batch.tokens
             counts["masked"] += len(batch.masked_labels)

@@ -69,7 +69,11 @@ class ClassificationObjective:
         self.micro_batch = params.micro_batch
         self.device = device
         self.order = Order(training.texts.sizes, params.global_batch, seed)
-        self.steps_per_epoch = self.order.steps_per_epoch
+        self.steps_per_epoch = self.order.batches_per_epoch
+
+    def epochs(self, step: int) -> float:
+        """Return how often every example has been seen after `step` updates."""
+        return step / self.steps_per_epoch
 
     def examples(self, step: int) -> list[int]:
         """Return the numbers of the examples of update `step`."""

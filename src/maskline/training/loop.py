@@ -42,12 +42,11 @@ class Objective(Protocol):
         """Return where it lies."""
 
     @property
-    def steps_per_epoch(self) -> int:
-        """Return how many updates see every example once."""
-
-    @property
     def loss_names(self) -> tuple[str, ...]:
         """Return the names of the losses, which are added up."""
+
+    def epochs(self, step: int) -> float:
+        """Return how often every example has been seen after `step` updates."""
 
     def microbatches(self, step: int) -> list[Any]:
         """Return this process's share of the examples of update `step`, counted from 0."""
@@ -258,7 +257,7 @@ def _finite(metrics: Metrics) -> Metrics:
 
 
 def _epoch(step: int, objective: Objective) -> float:
-    return round(step / objective.steps_per_epoch, 4)
+    return round(objective.epochs(step), 4)
 
 
 def _copy(model: nn.Module) -> dict[str, Tensor]:

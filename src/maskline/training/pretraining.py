@@ -18,9 +18,9 @@ from maskline.examples.pairs import IGNORE, PairSource
 from maskline.examples.premasked import PremaskedSet, read_premasked
 from maskline.examples.shards import TokenShards
 from maskline.model.heads import PretrainingModel, pretraining_losses
-from maskline.params import Params
+from maskline.params import Params, PretrainParams
 from maskline.storage import MANIFEST, sha256, source_fingerprint, write_csv, write_json
-from maskline.tokenization.load import load_tokenizer
+from maskline.tokenization.load import SpecialIds, load_tokenizer
 from maskline.training import distributed
 from maskline.training.devices import describe
 from maskline.training.export import export, model_card
@@ -51,8 +51,11 @@ class PretrainingObjective:
         self.device = device
         self.nsp = batches.source.nsp
         self.loss_names: tuple[str, ...] = ("mlm_loss", "nsp_loss") if self.nsp else ("mlm_loss",)
-        self.steps_per_epoch = batches.order.steps_per_epoch
-        self.steps = params.pretrain.total_steps(self.steps_per_epoch)
+        self.steps = params.pretrain.steps or batches.updates(params.pretrain.epochs or 0)
+
+    def epochs(self, step: int) -> float:
+        """Return how often every example has been seen after `step` updates."""
+        return self.batches.epochs(step)
 
     def microbatches(self, step: int) -> list[Batch]:
         """Return this process's share of update `step`."""
@@ -61,7 +64,7 @@ class PretrainingObjective:
 
     def examples(self, step: int) -> list[int]:
         """Return the numbers of the examples of update `step`."""
-        numbers: list[int] = self.batches.examples(step)[1].numbers.tolist()
+        numbers: list[int] = self.batches.examples(step)[0].numbers.tolist()
         return numbers
 
     def targets(self, batch: Batch) -> dict[str, float]:
@@ -112,9 +115,7 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     validation = read_premasked(paths.validation)
     source = PairSource(shards, params.pretrain.max_seq_length, nsp=params.pretrain.nsp)
     masker = Masker(params.masking, tokenizer.special, tokenizer.vocab_size)
-    batches = PretrainingBatches(
-        source, masker, tokenizer.special, seed=params.seed, global_batch=params.pretrain.global_batch
-    )
+    batches = new_batches(params, source, masker, tokenizer.special)
     _check(params, paths, shards, validation, batches)
     model = new_model(params, tokenizer.vocab_size, shards).to(device)
     objective = PretrainingObjective(model, batches, validation, params, device)
@@ -129,7 +130,7 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     ):
         reporter.say(
             f"pretrain: {sum(p.numel() for p in model.parameters()):,} parameters on {describe(device)}, "
-            f"{batches.order.count:,} examples, {steps} steps of {params.pretrain.global_batch} examples"
+            f"{batches.order.count:,} examples, {steps} steps of {_sizes(params.pretrain)} examples"
         )
         if source.counts["windows_without_pair"]:
             reporter.say(f"pretrain: {source.counts['windows_without_pair']:,} windows of text have no pair to give")
@@ -140,6 +141,20 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
             model.load_state_dict(result.best_weights)
             _export(model, paths.best, params, paths, metrics["best"], identity)
             run.discard()
+
+
+def new_batches(params: Params, source: PairSource, masker: Masker, special: SpecialIds) -> PretrainingBatches:
+    """Return the batches of the run in `params`."""
+    recipe = params.pretrain
+    return PretrainingBatches(
+        source,
+        masker,
+        special,
+        seed=params.seed,
+        global_batch=recipe.global_batch,
+        initial_batch=recipe.initial_batch,
+        ramp_steps=recipe.ramp_steps,
+    )
 
 
 def new_model(params: Params, vocab_size: int, shards: TokenShards) -> PretrainingModel:
@@ -174,6 +189,10 @@ def _check(
             "the train split gives no sentence pairs (one document, or one sentence in each): set pretrain.nsp to "
             "false, or add articles"
         )
+
+
+def _sizes(recipe: PretrainParams) -> str:
+    return f"{recipe.initial_batch} to {recipe.global_batch}" if recipe.initial_batch else str(recipe.global_batch)
 
 
 def _identity(params: Params, paths: Paths) -> dict[str, Any]:
