@@ -10,8 +10,10 @@ from maskline.examples.shards import ShardWriter
 from maskline.params import PARAMS, TokenizerParams, parse, read_yaml
 from maskline.storage import MANIFEST, fresh_directory, sha256
 from maskline.tokenization.load import SpecialIds
+from maskline.tokenization.normalization import normalizer
 from maskline.tokenization.save import save
-from maskline.tokenization.wordpiece import SPECIAL_TOKENS, assemble
+from maskline.tokenization.special import SPECIAL_TOKENS
+from maskline.tokenization.wordpiece import assemble
 
 VOCAB_SIZE = 97
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4)
@@ -72,6 +74,13 @@ def write_shards(directory, documents, shard_tokens=10**6, vocab_size=VOCAB_SIZE
     return directory
 
 
+def unpadded(input_ids, token_type_ids, attention_mask):
+    """Return padded tensors, (B, T) each, as an encoder takes them: ids and types (N,), and their layout."""
+    from maskline.model.attention import Layout
+
+    return input_ids[attention_mask], token_type_ids[attention_mask], Layout.of(attention_mask.sum(1))
+
+
 def random_documents(count, seed=0, sentences=6, tokens=9):
     """Return `count` documents of 1 to `sentences` sentences of 1 to `tokens` tokens, each document over a few ids."""
     draw = random.Random(seed)
@@ -82,18 +91,17 @@ def random_documents(count, seed=0, sentences=6, tokens=9):
     return documents
 
 
+def tokenizer_params(**changes):
+    """Return the section tokenizer of params.yaml with `changes`."""
+    return TokenizerParams(**(REFERENCE["tokenizer"] | changes))
+
+
 def write_tokenizer(directory):
     """Write a tokenizer of the words w5 to w96, whose ids their numbers are."""
-    params = TokenizerParams(
-        kind="wordpiece",
-        vocab_size=VOCAB_SIZE,
-        min_frequency=1,
-        lowercase=True,
-        strip_accents=False,
-        max_unk_rate=0.5,
-    )
+    params = tokenizer_params()
     pieces = [*SPECIAL_TOKENS, *(f"w{number}" for number in ORDINARY)]
-    save(assemble({piece: number for number, piece in enumerate(pieces)}, params), directory, params, {})
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    save(assemble(vocabulary, normalizer(params, "en")), directory, params, {})
     return directory
 
 

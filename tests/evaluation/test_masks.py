@@ -6,6 +6,7 @@ import torch
 
 from maskline.errors import UserError
 from maskline.evaluation.masks import _insert, fill_masks, mask_probabilities, ranking
+from maskline.model.attention import Layout
 from maskline.tokenization.load import load_tokenizer
 from maskline.training.export import load_pretraining_model
 
@@ -23,8 +24,9 @@ def test_probabilities_are_those_of_the_masked_positions(loaded):
     ids = np.array(tokenizer.backend.encode("the [MASK] meets the [MASK] of city").ids)
     probabilities = mask_probabilities(model, ids, np.zeros_like(ids), tokenizer.special, CPU)
     with torch.no_grad():
-        x = model.eval().encoder(torch.from_numpy(ids[None]), torch.zeros(1, len(ids), dtype=torch.long), None)
-        expected = model.mlm(x[0]).softmax(1).numpy()[[2, 5]]
+        layout = Layout.of(torch.tensor([len(ids)]))
+        x = model.eval().encoder(torch.from_numpy(ids), torch.zeros(len(ids), dtype=torch.long), layout)
+        expected = model.mlm(x).softmax(1).numpy()[[2, 5]]
     assert probabilities == pytest.approx(expected, abs=1e-6)
 
 
@@ -43,10 +45,12 @@ def test_each_mask_is_filled_in_the_text_as_it_was_typed(loaded):
     assert first[0].probability > first[1].probability > first[2].probability > 0
 
 
-def test_a_piece_that_continues_a_word_joins_it():
-    assert _insert(["play ", " now"], 0, "##ing") == "playing now"
-    assert _insert(["play ", " now"], 0, "ing") == "play ing now"
-    assert _insert(["a ", " b ", " c"], 1, "x") == "a [MASK] b x c"
+def test_a_piece_that_continues_a_word_joins_it(loaded):
+    _, tokenizer = loaded
+    first, continued = (tokenizer.pieces.index(piece) for piece in ("i", "##i"))
+    assert _insert(["play ", " now"], 0, tokenizer, continued) == "playi now"
+    assert _insert(["play ", " now"], 0, tokenizer, first) == "play i now"
+    assert _insert(["a ", " b ", " c"], 1, tokenizer, first) == "a [MASK] b i c"
 
 
 def test_a_text_without_a_mask_is_refused(loaded):

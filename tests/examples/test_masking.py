@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from maskline.examples.draws import draw, key
 from maskline.examples.masking import Masker
+from maskline.model.attention import Layout
 from maskline.model.heads import Inputs, pretraining_losses
 from maskline.params import MaskingRates
 from tests.tiny import ORDINARY, SPECIAL, VOCAB_SIZE
@@ -129,7 +130,8 @@ def test_every_epoch_and_every_example_is_masked_in_another_way():
 
 def losses(logits, labels):
     nothing = torch.zeros(0)
-    inputs = Inputs(nothing, nothing, None, nothing, torch.as_tensor(labels), torch.tensor([-100, -100]))
+    layout, no_pairs = Layout.of(torch.ones(2, dtype=torch.long)), torch.tensor([-100, -100])
+    inputs = Inputs(nothing, nothing, layout, nothing, torch.as_tensor(labels), no_pairs)
     return pretraining_losses(logits, torch.zeros(2, 2), inputs)
 
 

@@ -4,9 +4,10 @@ import pytest
 import torch
 from torch import nn
 
+from maskline.model.attention import Layout
 from maskline.model.bert import Encoder, SelfAttention, initialize, sinusoids
 from maskline.model.heads import ClassificationModel, Inputs, PretrainingModel, pretraining_losses
-from tests.tiny import VOCAB_SIZE, tiny_params
+from tests.tiny import VOCAB_SIZE, tiny_params, unpadded
 
 PARAMS = tiny_params({"model.dropout": 0.0, "model.initializer_range": 0.3}).model
 
@@ -18,64 +19,70 @@ def _model():
     return model.eval()
 
 
-def inputs(rows=3, width=7, padding=(0, 2, 4)):
-    """Return a batch of pairs of which row i ends in `padding[i]` padded places."""
+def inputs(rows=3, width=7, short=(0, 2, 4)):
+    """Return a batch of pairs of which sequence i lacks `short[i]` of `width` tokens."""
     draw = torch.Generator().manual_seed(1)
     input_ids = torch.randint(5, VOCAB_SIZE, (rows, width), generator=draw)
-    mask = torch.arange(width) < width - torch.tensor(padding)[:, None]
-    token_type_ids = ((torch.arange(width) >= 2) & mask).long()
-    picked = (torch.rand(rows, width, generator=draw) < 0.3) & mask
-    positions = picked.flatten().nonzero()[:, 0]
-    labels = input_ids.flatten()[positions]
-    return Inputs(input_ids * mask, token_type_ids, mask, positions, labels, torch.tensor([0, 1, -100]))
+    mask = torch.arange(width) < width - torch.tensor(short)[:, None]
+    input_ids, token_type_ids, layout = unpadded(input_ids, (torch.arange(width) >= 2).long().expand(rows, -1), mask)
+    positions = (torch.rand(rows, width, generator=draw) < 0.3)[mask].nonzero()[:, 0]
+    return Inputs(input_ids, token_type_ids, layout, positions, input_ids[positions], torch.tensor([0, 1, -100]))
 
 
 def test_attention_is_the_formula_of_the_paper():
     """softmax(q k^T / sqrt(K)) v over the real tokens, written out for each head."""
     attention = SelfAttention(PARAMS)
-    x = torch.randn(3, 7, PARAMS.hidden, generator=torch.Generator().manual_seed(0))
-    attend = torch.arange(7) < torch.tensor([7, 5, 3])[:, None]
+    lengths = [7, 5, 3]
+    x = torch.randn(sum(lengths), PARAMS.hidden, generator=torch.Generator().manual_seed(0))
     size = PARAMS.hidden // PARAMS.heads
-    q, k, v = attention.qkv(x).chunk(3, -1)
-    heads = []
-    for head in range(PARAMS.heads):
-        part = slice(head * size, (head + 1) * size)
-        scores = q[..., part] @ k[..., part].mT / math.sqrt(size)
-        heads.append(scores.masked_fill(~attend[:, None, :], -torch.inf).softmax(-1) @ v[..., part])
-    expected = attention.out(torch.cat(heads, -1))
-    torch.testing.assert_close(attention(x, attend[:, None, None, :]), expected, atol=1e-6, rtol=0)
+    expected = []
+    for sequence in x.split(lengths):
+        q, k, v = attention.qkv(sequence).chunk(3, -1)
+        heads = []
+        for head in range(PARAMS.heads):
+            part = slice(head * size, (head + 1) * size)
+            heads.append((q[:, part] @ k[:, part].mT / math.sqrt(size)).softmax(-1) @ v[:, part])
+        expected.append(attention.out(torch.cat(heads, -1)))
+    ours = attention(x, Layout.of(torch.tensor(lengths)))
+    torch.testing.assert_close(ours, torch.cat(expected), atol=1e-6, rtol=0)
 
 
-def test_padding_changes_no_real_token(model):
+def test_no_sequence_sees_its_neighbours(model):
     batch = inputs()
-    x = model.encoder(batch.input_ids, batch.token_type_ids, batch.attention_mask)
-    for row, size in enumerate(batch.attention_mask.sum(1).tolist()):
-        alone = model.encoder(batch.input_ids[[row], :size], batch.token_type_ids[[row], :size], None)
-        torch.testing.assert_close(x[[row], :size], alone, atol=1e-5, rtol=0)
-    other = torch.where(batch.attention_mask, batch.input_ids, 50)
-    y = model.encoder(other, batch.token_type_ids, batch.attention_mask)
-    assert torch.equal(x[batch.attention_mask], y[batch.attention_mask])
+    sizes = [7, 5, 3]
+    x = model.encoder(batch.input_ids, batch.token_type_ids, batch.layout)
+    parts = (tensor.split(sizes) for tensor in (x, batch.input_ids, batch.token_type_ids))
+    for together, input_ids, token_type_ids in zip(*parts, strict=True):
+        alone = model.encoder(input_ids, token_type_ids, Layout.of(torch.tensor([len(input_ids)])))
+        torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
+    changed = batch.input_ids.clone()
+    changed[7:12] = 50
+    y = model.encoder(changed, batch.token_type_ids, batch.layout)
+    same = (x == y).all(-1)
+    assert same[:7].all()
+    assert not same[7:12].any()
+    assert same[12:].all()
 
 
 def test_every_token_sees_those_on_both_sides_its_place_and_its_segment(model):
-    batch = inputs(padding=(0, 0, 0))
-    x = model.encoder(batch.input_ids, batch.token_type_ids, None)
+    batch = inputs(short=(0, 0, 0))
+    x = model.encoder(batch.input_ids, batch.token_type_ids, batch.layout)
     for place in (0, 6):
         changed = batch.input_ids.clone()
-        changed[:, place] = 5
-        y = model.encoder(changed, batch.token_type_ids, None)
+        changed[place::7] = 5
+        y = model.encoder(changed, batch.token_type_ids, batch.layout)
         assert ((x - y).abs().amax(-1) > 1e-3).all()
     same = torch.full_like(batch.input_ids, 50)
-    x = model.encoder(same, torch.zeros_like(same), None)
-    assert (x[0, 0] - x[0, 1]).abs().max() > 1e-3
-    assert (x - model.encoder(same, torch.ones_like(same), None)).abs().max() > 1e-3
+    x = model.encoder(same, torch.zeros_like(same), batch.layout)
+    assert (x[0] - x[1]).abs().max() > 1e-3
+    assert (x - model.encoder(same, torch.ones_like(same), batch.layout)).abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
-def test_a_row_of_padding_alone_is_finite_and_so_are_its_gradients(model, precision):
-    batch = inputs(padding=(0, 7, 2))
+def test_the_shortest_sequences_give_finite_losses_and_gradients(model, precision):
+    batch = inputs(short=(0, 6, 2))
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == torch.bfloat16):
-        mlm, nsp = pretraining_losses(*model(batch), batch)
+        mlm, nsp = model.losses(batch)
     (mlm + nsp).backward()
     assert torch.isfinite(mlm + nsp)
     assert all(torch.isfinite(parameter.grad).all() for parameter in model.parameters())
@@ -83,7 +90,7 @@ def test_a_row_of_padding_alone_is_finite_and_so_are_its_gradients(model, precis
 
 def test_the_head_on_masked_positions_is_the_head_everywhere_then_selected(model):
     batch = inputs()
-    everywhere = model.mlm(model.encoder(batch.input_ids, batch.token_type_ids, batch.attention_mask)).flatten(0, 1)
+    everywhere = model.mlm(model.encoder(batch.input_ids, batch.token_type_ids, batch.layout))
     logits, _ = model(batch)
     assert logits.shape == (len(batch.masked_positions), VOCAB_SIZE)
     torch.testing.assert_close(logits, everywhere[batch.masked_positions], atol=1e-5, rtol=0)
@@ -119,7 +126,7 @@ def test_dropout_acts_in_training_alone(part):
     params = PARAMS.model_copy(update={"dropout": 0.5 if part == "encoder" else 0.0})
     model = ClassificationModel(params, VOCAB_SIZE, 3, dropout=0.5 if part == "classifier" else 0.0)
     batch = inputs()
-    arguments = (batch.input_ids, batch.token_type_ids, batch.attention_mask)
+    arguments = (batch.input_ids, batch.token_type_ids, batch.layout)
     assert not torch.equal(model(*arguments), model(*arguments))
     model.eval()
     assert torch.equal(model(*arguments), model(*arguments))

@@ -3,7 +3,7 @@ import torch
 
 from maskline.model.convert import config, from_hugging_face, model_params, to_hugging_face
 from maskline.model.heads import ClassificationModel, Inputs, PretrainingModel
-from tests.tiny import VOCAB_SIZE, tiny_params
+from tests.tiny import VOCAB_SIZE, tiny_params, unpadded
 
 PARAMS = tiny_params({"model.dropout": 0.1, "model.initializer_range": 0.3, "model.layer_norm_eps": 1e-7}).model
 ACTIVATIONS = ["gelu", "gelu_tanh", "relu"]
@@ -56,17 +56,17 @@ def test_pretraining_equals_transformers(activation, direction):
         assert not unexpected
     input_ids, token_type_ids, mask = pair_batch()
     with torch.no_grad():
-        x = ours.encoder(input_ids, token_type_ids, mask)
-        positions = mask.flatten().nonzero()[:, 0]
+        arguments = unpadded(input_ids, token_type_ids, mask)
+        x = ours.encoder(*arguments)
         nothing = torch.zeros(0, dtype=torch.long)
-        mlm, nsp = ours(Inputs(input_ids, token_type_ids, mask, positions, nothing, nothing))
+        mlm, nsp = ours(Inputs(*arguments, torch.arange(len(x)), nothing, nothing))
         output = theirs(input_ids, mask.long(), token_type_ids, output_hidden_states=True)
         pooled = theirs.bert(input_ids, mask.long(), token_type_ids).pooler_output
-        first = ours.encoder.embeddings(input_ids, token_type_ids)
+        first = ours.encoder.embeddings(*arguments)
     assert output.prediction_logits[mask].std(0).mean() > 0.2  # else the comparison would say little
-    close(first[mask], output.hidden_states[0][mask])
-    close(x[mask], output.hidden_states[-1][mask])
-    close(ours.encoder.pool(x), pooled)
+    close(first, output.hidden_states[0][mask])
+    close(x, output.hidden_states[-1][mask])
+    close(ours.encoder.pool(x, arguments[2]), pooled)
     close(mlm, output.prediction_logits[mask])
     close(nsp, output.seq_relationship_logits)
 
@@ -80,10 +80,10 @@ def test_classification_equals_transformers(activation):
     assert from_hugging_face(ours, theirs.state_dict()) == []
     input_ids, token_type_ids, mask = pair_batch()
     with torch.no_grad():
-        close(ours(input_ids, token_type_ids, mask), theirs(input_ids, mask.long(), token_type_ids).logits)
+        close(ours(*unpadded(input_ids, token_type_ids, mask)), theirs(input_ids, mask.long(), token_type_ids).logits)
     theirs.load_state_dict(to_hugging_face(randomized(ours, seed=2)), strict=True)
     with torch.no_grad():
-        close(ours(input_ids, token_type_ids, mask), theirs(input_ids, mask.long(), token_type_ids).logits)
+        close(ours(*unpadded(input_ids, token_type_ids, mask)), theirs(input_ids, mask.long(), token_type_ids).logits)
 
 
 @pytest.mark.parametrize("build", [PretrainingModel, lambda *a: ClassificationModel(*a, 3, dropout=0.0)])

@@ -19,7 +19,7 @@ from maskline.training.export import (
     model_card,
     read_model,
 )
-from tests.tiny import VOCAB_SIZE, tiny_params, write_tokenizer
+from tests.tiny import VOCAB_SIZE, tiny_params, unpadded, write_tokenizer
 
 PARAMS = tiny_params({"model.dropout": 0.1, "model.initializer_range": 0.3}).model
 LABELS = ["negative", "neutral", "إيجابي"]
@@ -52,10 +52,10 @@ def batch():
 
 def ours(model):
     """Return the logits of every real token and of every pair."""
-    input_ids, token_type_ids, mask = batch()
+    arguments = unpadded(*batch())
     nothing = torch.zeros(0, dtype=torch.long)
     with torch.no_grad():
-        return model(Inputs(input_ids, token_type_ids, mask, mask.flatten().nonzero()[:, 0], nothing, nothing))
+        return model(Inputs(*arguments, torch.arange(len(arguments[0])), nothing, nothing))
 
 
 def theirs(kind, directory):
@@ -88,7 +88,8 @@ def test_the_pretrained_model_is_that_of_transformers(exported):
     close(output.logits, nsp)
     output, missing, _ = theirs("AutoModel", directory)
     assert missing == set()
-    close(output.pooler_output, model.encoder.pool(model.encoder(*batch())))
+    arguments = unpadded(*batch())
+    close(output.pooler_output, model.encoder.pool(model.encoder(*arguments), arguments[2]))
 
 
 def test_a_model_without_nsp_has_no_pooler(exported):
@@ -99,7 +100,7 @@ def test_a_model_without_nsp_has_no_pooler(exported):
     close(output.logits[batch()[2]], mlm)
     output, missing, _ = theirs("AutoModel", directory)
     assert missing == {"pooler.dense.weight", "pooler.dense.bias"}
-    close(output.last_hidden_state[batch()[2]], model.encoder(*batch())[batch()[2]])
+    close(output.last_hidden_state[batch()[2]], model.encoder(*unpadded(*batch())))
     _, missing, _ = theirs("BertForSequenceClassification", directory)
     assert missing == {f"{part}.{kind}" for part in ("bert.pooler.dense", "classifier") for kind in ("weight", "bias")}
 
@@ -109,7 +110,7 @@ def test_the_classifier_has_its_labels(exported):
     output, missing, unexpected = theirs("BertForSequenceClassification", directory)
     assert (missing, unexpected) == (set(), set())
     with torch.no_grad():
-        close(output.logits, model(*batch()))
+        close(output.logits, model(*unpadded(*batch())))
     config = transformers.AutoConfig.from_pretrained(directory)
     assert config.id2label == dict(enumerate(LABELS))
     assert config.label2id == {label: number for number, label in enumerate(LABELS)}

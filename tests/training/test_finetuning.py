@@ -10,6 +10,7 @@ import transformers
 from torch.nn.functional import cross_entropy
 
 from maskline.errors import UserError
+from maskline.model.attention import Layout
 from maskline.storage import MANIFEST, read_csv, read_json, sha256, write_text
 from maskline.tasks.data import write_task
 from maskline.tasks.sources import TaskSource
@@ -201,8 +202,8 @@ def test_the_loss_is_the_weighted_mean_over_the_step(pretrained, micro_batch):
     logits = []
     with torch.no_grad():
         for row in rows:
-            ids = torch.from_numpy(tuned.training.texts.input_ids[row])[None]
-            logits.append(tuned.model(ids, torch.zeros_like(ids), None))
+            ids = torch.from_numpy(tuned.training.texts.input_ids[row])
+            logits.append(tuned.model(ids, torch.zeros_like(ids), Layout.of(torch.tensor([len(ids)]))))
     labels = torch.from_numpy(tuned.training.labels[rows])
     expected = cross_entropy(torch.cat(logits), labels, torch.tensor(weights))
     assert sums["loss"] / targets["loss"] == pytest.approx(expected.item(), abs=1e-5)
@@ -237,8 +238,8 @@ def test_the_validation_loss_is_the_mean_over_texts(pretrained):
     losses = []
     with torch.no_grad():
         for ids, label in zip(tuned.validation.texts.input_ids, tuned.validation.labels, strict=True):
-            tokens = torch.from_numpy(ids)[None]
-            logits = tuned.model(tokens, torch.zeros_like(tokens), None)
+            tokens = torch.from_numpy(ids)
+            logits = tuned.model(tokens, torch.zeros_like(tokens), Layout.of(torch.tensor([len(ids)])))
             losses.append(cross_entropy(logits, torch.tensor([label])).item())
     assert tuned.evaluate()["loss"] == pytest.approx(np.mean(losses), abs=1e-5)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor
 
-from maskline.evaluation.inputs import move
+from maskline.evaluation.inputs import layout_of, move
 from maskline.model.heads import ClassificationModel
 from maskline.tasks.classification import EncodedTexts, TextBatch, text_batches
 from maskline.tokenization.load import SpecialIds
@@ -18,9 +18,8 @@ BATCH = 128
 
 def classify(model: ClassificationModel, batch: TextBatch, device: torch.device) -> Tensor:
     """Return the logits of a batch, (B, C)."""
-    input_ids = move(batch.input_ids, device)
-    attention_mask = None if batch.attention_mask.all() else move(batch.attention_mask, device)
-    logits: Tensor = model(input_ids, torch.zeros_like(input_ids), attention_mask)
+    input_ids = move(batch.input_ids[batch.attention_mask], device)
+    logits: Tensor = model(input_ids, torch.zeros_like(input_ids), layout_of(batch.attention_mask, device))
     return logits
 
 

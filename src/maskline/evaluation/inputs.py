@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from maskline.examples.batches import Batch
+from maskline.model.attention import Layout
 from maskline.model.heads import Inputs
 
 
@@ -16,13 +18,21 @@ def move(array: NDArray[Any], device: torch.device) -> Tensor:
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
+def layout_of(attention_mask: NDArray[np.bool_], device: torch.device) -> Layout:
+    """Return where the real tokens of a padded batch, (B, T), lie when they stand one after the other."""
+    layout = Layout.of(torch.from_numpy(attention_mask.sum(1)))
+    return layout.to(device, non_blocking=True)
+
+
 def to_inputs(batch: Batch, device: torch.device) -> Inputs:
-    """Return a batch as tensors on `device`; a batch without padding needs no attention mask."""
+    """Return a batch on `device` without its padding."""
+    real = batch.attention_mask
+    place = np.cumsum(real.ravel()) - 1  # of each real token among all of them
     return Inputs(
-        input_ids=move(batch.input_ids, device),
-        token_type_ids=move(batch.token_type_ids, device),
-        attention_mask=None if batch.attention_mask.all() else move(batch.attention_mask, device),
-        masked_positions=move(batch.masked_positions, device),
+        input_ids=move(batch.input_ids[real], device),
+        token_type_ids=move(batch.token_type_ids[real], device),
+        layout=layout_of(real, device),
+        masked_positions=move(place[batch.masked_positions], device),
         masked_labels=move(batch.masked_labels, device),
         next_sentence_label=move(batch.next_sentence_label, device),
     )

@@ -4,14 +4,14 @@ It is the original architecture: learned positions, LayerNorm after each residua
 differ is where the weights start (see `initialize`).
 """
 
-# Dimensions: B batch, T sequence, D hidden, H heads, K = D / H, F intermediate, V vocabulary.
+# Dimensions: B sequences, N tokens of them all, D hidden, H heads, K = D / H, F intermediate, V vocabulary.
 
 import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from maskline.model.attention import Layout, attention
 from maskline.params import ModelParams
 
 ACTIVATIONS = {"gelu": nn.GELU(), "gelu_tanh": nn.GELU(approximate="tanh"), "relu": nn.ReLU()}
@@ -29,9 +29,9 @@ class Embeddings(nn.Module):
         self.norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
         self.dropout = nn.Dropout(params.dropout)
 
-    def forward(self, input_ids: Tensor, token_type_ids: Tensor) -> Tensor:
-        """Embed input_ids and token_type_ids, both (B, T) integers -> (B, T, D)."""
-        x = self.token(input_ids) + self.segment(token_type_ids) + self.position.weight[: input_ids.shape[1]]
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor, layout: Layout) -> Tensor:
+        """Embed input_ids and token_type_ids, both (N,) integers -> (N, D)."""
+        x = self.token(input_ids) + self.segment(token_type_ids) + self.position(layout.positions)
         return self.dropout(self.norm(x))  # type: ignore[no-any-return]
 
 
@@ -45,13 +45,12 @@ class SelfAttention(nn.Module):
         self.qkv = nn.Linear(params.hidden, 3 * params.hidden)
         self.out = nn.Linear(params.hidden, params.hidden)
 
-    def forward(self, x: Tensor, attend: Tensor | None) -> Tensor:
-        """Mix tokens: x (B, T, D); attend (B, 1, 1, T) bool, True = real token, or None if all are -> (B, T, D)."""
-        B, T, D = x.shape
-        q, k, v = self.qkv(x).view(B, T, 3, self.heads, D // self.heads).permute(2, 0, 3, 1, 4)  # (B, H, T, K) each
+    def forward(self, x: Tensor, layout: Layout) -> Tensor:
+        """Mix the tokens of each sequence: x (N, D) -> (N, D)."""
+        N, D = x.shape
+        qkv = self.qkv(x).view(N, 3, self.heads, D // self.heads)
         dropout = self.dropout if self.training else 0.0
-        y = F.scaled_dot_product_attention(q, k, v, attn_mask=attend, dropout_p=dropout)
-        return self.out(y.transpose(1, 2).reshape(B, T, D))  # type: ignore[no-any-return]
+        return self.out(attention(qkv, layout, dropout).reshape(N, D))  # type: ignore[no-any-return]
 
 
 class Layer(nn.Module):
@@ -67,9 +66,9 @@ class Layer(nn.Module):
         self.output_norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
         self.dropout = nn.Dropout(params.dropout)
 
-    def forward(self, x: Tensor, attend: Tensor | None) -> Tensor:
-        """Transform x (B, T, D) -> (B, T, D); attend as in `SelfAttention`."""
-        x = self.attention_norm(x + self.dropout(self.attention(x, attend)))
+    def forward(self, x: Tensor, layout: Layout) -> Tensor:
+        """Transform x (N, D) -> (N, D)."""
+        x = self.attention_norm(x + self.dropout(self.attention(x, layout)))
         return self.output_norm(x + self.dropout(self.down(self.activation(self.up(x)))))  # type: ignore[no-any-return]
 
 
@@ -84,26 +83,25 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Layer(params) for _ in range(params.layers))
         self.pooler = nn.Linear(params.hidden, params.hidden)
 
-    def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """Encode a batch.
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor, layout: Layout) -> Tensor:
+        """Encode sequences that stand one after the other, without padding.
 
         Args:
-            input_ids: (B, T) integers below the vocabulary size, T at most `max_positions`.
-            token_type_ids: (B, T) integers, 0 or 1.
-            attention_mask: (B, T) bool, True = real token; None if the batch has no padding.
+            input_ids: (N,) integers below the vocabulary size.
+            token_type_ids: (N,) integers, 0 or 1.
+            layout: where each sequence lies, none longer than `max_positions`.
 
         Returns:
-            (B, T, D) the last layer's output.
+            (N, D) the last layer's output.
         """
-        attend = None if attention_mask is None else attention_mask[:, None, None, :]
-        x = self.embeddings(input_ids, token_type_ids)
+        x = self.embeddings(input_ids, token_type_ids, layout)
         for layer in self.layers:
-            x = layer(x, attend)
+            x = layer(x, layout)
         return x  # type: ignore[no-any-return]
 
-    def pool(self, x: Tensor) -> Tensor:
-        """Summarize encoded sequences by their [CLS] token: (B, T, D) -> (B, D)."""
-        return torch.tanh(self.pooler(x[:, 0]))
+    def pool(self, x: Tensor, layout: Layout) -> Tensor:
+        """Summarize encoded sequences by their [CLS] token: (N, D) -> (B, D)."""
+        return torch.tanh(self.pooler(x.index_select(0, layout.starts)))
 
 
 def initialize(module: nn.Module, params: ModelParams, generator: torch.Generator) -> None:

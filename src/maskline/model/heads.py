@@ -1,6 +1,6 @@
 """What stands on the encoder: masked language model, next-sentence prediction, classification."""
 
-# Dimensions: B batch, T sequence, D hidden, V vocabulary, M masked tokens, C classes.
+# Dimensions: B sequences, N tokens of them all, D hidden, V vocabulary, M masked tokens, C classes.
 
 from dataclasses import dataclass
 
@@ -8,7 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from maskline.model.attention import Layout
 from maskline.model.bert import ACTIVATIONS, Encoder, initialize
+from maskline.model.vocabulary import vocabulary_loss
 from maskline.params import ModelParams
 
 IGNORE_INDEX = -100
@@ -16,14 +18,19 @@ IGNORE_INDEX = -100
 
 @dataclass(frozen=True)
 class Inputs:
-    """A batch on the device; the fields of `maskline.examples.batches.Batch`, `attention_mask` None without padding."""
+    """A batch of B sequences on the device, one after the other without padding."""
 
     input_ids: Tensor
+    """(N,) as shown to the model."""
     token_type_ids: Tensor
-    attention_mask: Tensor | None
+    """(N,) 0 or 1."""
+    layout: Layout
     masked_positions: Tensor
+    """(M,) where the tokens to predict stand among the N."""
     masked_labels: Tensor
+    """(M,) what they are."""
     next_sentence_label: Tensor
+    """(B,) 0 = is next, 1 = random, -100 = no pair."""
 
 
 class MaskedLanguageModelHead(nn.Module):
@@ -39,7 +46,11 @@ class MaskedLanguageModelHead(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Score the vocabulary for encoded tokens: (M, D) -> (M, V) logits."""
-        return self.decoder(self.norm(self.activation(self.transform(x))))  # type: ignore[no-any-return]
+        return self.decoder(self.hidden(x))  # type: ignore[no-any-return]
+
+    def hidden(self, x: Tensor) -> Tensor:
+        """Return what the decoder reads: (M, D) -> (M, D)."""
+        return self.norm(self.activation(self.transform(x)))  # type: ignore[no-any-return]
 
 
 class PretrainingModel(nn.Module):
@@ -57,16 +68,30 @@ class PretrainingModel(nn.Module):
 
     def forward(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
         """Return the logits of the masked tokens, (M, V), and of the sentence pairs, (B, 2)."""
-        x = self.encoder(inputs.input_ids, inputs.token_type_ids, inputs.attention_mask)
-        masked = x.flatten(0, 1).index_select(0, inputs.masked_positions)  # no logits where there is nothing to predict
-        return self.mlm(masked), self.nsp(self.encoder.pool(x))
+        masked, pooled = self._encode(inputs)
+        return self.mlm(masked), self.nsp(pooled)
+
+    def losses(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        """Return what `pretraining_losses` makes of the logits, without ever holding those of the whole vocabulary."""
+        masked, pooled = self._encode(inputs)
+        decoder = self.mlm.decoder
+        mlm = vocabulary_loss(self.mlm.hidden(masked), decoder.weight, decoder.bias, inputs.masked_labels)
+        return mlm, _next_sentence_loss(self.nsp(pooled), inputs)
+
+    def _encode(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        x = self.encoder(inputs.input_ids, inputs.token_type_ids, inputs.layout)
+        masked = x.index_select(0, inputs.masked_positions)  # nothing is computed where there is nothing to predict
+        return masked, self.encoder.pool(x, inputs.layout)
 
 
 def pretraining_losses(mlm_logits: Tensor, nsp_logits: Tensor, inputs: Inputs) -> tuple[Tensor, Tensor]:
     """Return the cross-entropy in nats, summed over masked tokens and over labelled pairs; 0 where there are none."""
     mlm = F.cross_entropy(mlm_logits.float(), inputs.masked_labels, reduction="sum")
-    nsp = F.cross_entropy(nsp_logits.float(), inputs.next_sentence_label, reduction="sum", ignore_index=IGNORE_INDEX)
-    return mlm, nsp
+    return mlm, _next_sentence_loss(nsp_logits, inputs)
+
+
+def _next_sentence_loss(logits: Tensor, inputs: Inputs) -> Tensor:
+    return F.cross_entropy(logits.float(), inputs.next_sentence_label, reduction="sum", ignore_index=IGNORE_INDEX)
 
 
 class ClassificationModel(nn.Module):
@@ -82,7 +107,7 @@ class ClassificationModel(nn.Module):
         """Draw initial weights."""
         initialize(self, self.encoder.params, generator)
 
-    def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor, layout: Layout) -> Tensor:
         """Score the classes for sequences, arguments as for `Encoder`: -> (B, C) logits."""
-        x = self.encoder(input_ids, token_type_ids, attention_mask)
-        return self.classifier(self.dropout(self.encoder.pool(x)))  # type: ignore[no-any-return]
+        x = self.encoder(input_ids, token_type_ids, layout)
+        return self.classifier(self.dropout(self.encoder.pool(x, layout)))  # type: ignore[no-any-return]

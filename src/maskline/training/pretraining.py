@@ -17,12 +17,12 @@ from maskline.examples.masking import Masker
 from maskline.examples.pairs import IGNORE, PairSource
 from maskline.examples.premasked import PremaskedSet, read_premasked
 from maskline.examples.shards import TokenShards
-from maskline.model.heads import PretrainingModel, pretraining_losses
+from maskline.model.heads import PretrainingModel
 from maskline.params import Params, PretrainParams
 from maskline.storage import MANIFEST, sha256, source_fingerprint, write_csv, write_json
 from maskline.tokenization.load import SpecialIds, load_tokenizer
 from maskline.training import distributed
-from maskline.training.devices import describe
+from maskline.training.devices import SMALLER_PARTS, describe, memory_explained
 from maskline.training.export import export, model_card
 from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import process_reporter
@@ -74,9 +74,7 @@ class PretrainingObjective:
 
     def losses(self, batch: Batch) -> dict[str, Tensor]:
         """Return the summed cross-entropies."""
-        inputs = to_inputs(batch, self.device)
-        mlm_logits, nsp_logits = self.model(inputs)
-        mlm, nsp = pretraining_losses(mlm_logits, nsp_logits, inputs)
+        mlm, nsp = self.model.losses(to_inputs(batch, self.device))
         return {"mlm_loss": mlm, "nsp_loss": nsp} if self.nsp else {"mlm_loss": mlm}
 
     def evaluate(self) -> Metrics:
@@ -104,11 +102,12 @@ class Paths:
     reports: Path
 
 
+@memory_explained(SMALLER_PARTS)
 def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     """Pretrain a model, or go on with an interrupted run, and write models, curves and metrics.
 
     Raises:
-        UserError: the data does not fit the parameters, training diverged, or it was interrupted.
+        UserError: the data does not fit the parameters, training diverged, memory ran out, or it was interrupted.
     """
     tokenizer = load_tokenizer(paths.tokenizer)
     shards = TokenShards(paths.tokens)

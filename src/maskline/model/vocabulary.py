@@ -1,0 +1,79 @@
+"""The cross-entropy over a vocabulary, a piece of it at a time.
+
+Logits and their gradient are M x V numbers each, the largest arrays of a step by far, and most of its time goes into
+moving them. Here a piece of the vocabulary is scored, turned into unnormalized probabilities and multiplied by its part
+of the decoder while it is in the cache, with the running maximum of online softmax (Milakov & Gimelshein 2018); only
+those probabilities are kept for the backward pass.
+"""
+
+# Dimensions: M masked tokens, D hidden, V vocabulary, C tokens of one piece of it.
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+PIECE = 8192  # (M, C) in bfloat16 fits a cache of some megabytes for the M of a usual microbatch
+
+
+def vocabulary_loss(hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor) -> Tensor:
+    """Return the cross-entropy in nats of `hidden @ weight.T + bias`, summed over the M labels.
+
+    Products are taken in the precision of the enclosing autocast; sums and the gradients that leave are float32.
+
+    Args:
+        hidden: (M, D).
+        weight: (V, D).
+        bias: (V,).
+        labels: (M,) integers below V.
+    """
+    device = hidden.device.type
+    precision = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+    loss: Tensor = _VocabularyLoss.apply(hidden, weight, bias, labels, precision)  # type: ignore[no-untyped-call]
+    return loss
+
+
+class _VocabularyLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, precision: torch.dtype
+    ) -> Tensor:
+        low, scored = hidden.to(precision), weight.to(precision)
+        highest = weight.new_full((len(hidden),), -torch.inf)  # (M,) the largest logit so far
+        total = weight.new_zeros(len(hidden))  # (M,) sum of exp(logit - highest) so far
+        expected = weight.new_zeros(hidden.shape)  # (M, D) the sum of exp(logit - highest) * weight so far
+        of_label = weight.new_zeros(len(hidden))  # (M,) the label's logit
+        pieces = []
+        for first in range(0, len(weight), PIECE):
+            part = scored[first : first + PIECE]
+            logits = torch.addmm(bias[first : first + PIECE].to(precision), low, part.T)  # (M, C)
+            place = labels - first
+            inside = (place >= 0) & (place < len(part))
+            picked = logits.gather(1, place.clamp(0, len(part) - 1)[:, None])[:, 0].float()
+            of_label = torch.where(inside, picked, of_label)
+            higher = torch.maximum(highest, logits.amax(1).float())
+            shrink = (highest - higher).exp_()
+            likelihood = logits.sub_(higher[:, None].to(precision)).exp_()
+            total.mul_(shrink).add_(likelihood.sum(1, dtype=total.dtype))
+            expected.mul_(shrink[:, None]).add_(likelihood @ part)
+            highest = higher
+            pieces.append((likelihood, higher))
+        log_total = highest + total.log()
+        ctx.save_for_backward(hidden, weight, labels, log_total, expected.div_(total[:, None]))
+        ctx.pieces = pieces
+        return (log_total - of_label).sum()
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        (grad,) = grad_outputs
+        hidden, weight, labels, log_total, expected = ctx.saved_tensors
+        of_hidden = (expected - weight.index_select(0, labels)) * grad
+        of_weight, of_bias = torch.empty_like(weight), weight.new_empty(len(weight))
+        for number, (likelihood, reference) in enumerate(ctx.pieces):
+            part = slice(number * PIECE, (number + 1) * PIECE)
+            normalize = (reference - log_total).exp_() * grad  # (M,) turns likelihoods into probabilities
+            of_weight[part] = likelihood.T @ (hidden * normalize[:, None]).to(likelihood.dtype)
+            of_bias[part] = normalize.to(likelihood.dtype) @ likelihood
+        of_weight.index_add_(0, labels, (hidden * -grad).to(weight.dtype))
+        of_bias.index_add_(0, labels, (-grad).expand(len(labels)))
+        return of_hidden.to(hidden.dtype), of_weight, of_bias, None, None
