@@ -1,0 +1,91 @@
+"""Texts as vectors, for search, clustering or a probe on top."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from maskline.evaluation.inputs import move
+from maskline.model.attention import Layout
+from maskline.model.bert import Encoder
+from maskline.tasks.classification import encode_texts
+from maskline.tokenization.load import LoadedTokenizer
+
+BATCH_TOKENS = 2048
+"""What is encoded at once, unless one text alone is longer: it fills the cores, and little memory is needed."""
+
+Pooling = Literal["cls", "mean"]
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Texts as vectors."""
+
+    vectors: NDArray[np.float32]
+    """(N, D), in the order of the texts."""
+    cut: int
+    """How many of the texts were longer than the model reads, and are known by their beginning."""
+    unk_rate: float
+    """Share of [UNK] in the tokens that the model reads."""
+
+
+@torch.inference_mode()
+def embed(
+    encoder: Encoder,
+    tokenizer: LoadedTokenizer,
+    texts: list[str],
+    device: torch.device,
+    pooling: Pooling = "mean",
+    batch_tokens: int = BATCH_TOKENS,
+) -> Embedded:
+    """Return the vectors of `texts`, in float32 and without dropout.
+
+    A vector is the last layer's output at [CLS], or the mean of it over all tokens of the text, [CLS] and [SEP]
+    included; so an empty text has one too. It does not depend, but for rounding, on the texts around it.
+
+    Args:
+        encoder: the model, on `device`.
+        tokenizer: what it was trained with.
+        texts: any number; those longer than `max_positions` tokens are cut at the end.
+        device: where to compute.
+        pooling: what stands for a text.
+        batch_tokens: the most that are encoded at once; a longer text is encoded alone.
+    """
+    was_training = encoder.training
+    encoder.eval()
+    encoded = encode_texts(texts, tokenizer, encoder.params.max_positions)
+    vectors = np.empty((len(texts), encoder.params.hidden), np.float32)
+    for rows in batches(encoded.sizes, batch_tokens):
+        vectors[rows] = _pooled(encoder, [encoded.input_ids[row] for row in rows], pooling, device).cpu().numpy()
+    encoder.train(was_training)
+    return Embedded(vectors, encoded.cut, encoded.unk_rate)
+
+
+def batches(sizes: NDArray[np.int64], batch_tokens: int) -> Iterator[NDArray[np.int64]]:
+    """Yield the rows of texts of `sizes` tokens, (N,), in batches of nearly one length, from short to long.
+
+    A batch has at most `batch_tokens` tokens, were all as long as its longest, or is one text.
+    """
+    order = np.argsort(sizes, kind="stable")
+    start = 0
+    while start < len(order):
+        # What fits is a matter of the longest text alone, the last; the more texts, the longer it is.
+        padded = sizes[order[start : start + batch_tokens]] * np.arange(1, min(batch_tokens, len(order) - start) + 1)
+        end = start + max(1, int(np.searchsorted(padded, batch_tokens, "right")))
+        yield order[start:end]
+        start = end
+
+
+def _pooled(encoder: Encoder, texts: list[NDArray[np.int64]], pooling: Pooling, device: torch.device) -> Tensor:
+    """Return the vectors of a batch of texts as token ids, (B, D)."""
+    lengths = torch.tensor([len(ids) for ids in texts])
+    layout = Layout.of(lengths).to(device)
+    input_ids = move(np.concatenate(texts), device)
+    x = encoder(input_ids, torch.zeros_like(input_ids), layout)
+    if pooling == "cls":
+        return x.index_select(0, layout.starts)  # type: ignore[no-any-return]
+    return torch.segment_reduce(x, "mean", lengths=lengths.to(device))
