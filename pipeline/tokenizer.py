@@ -1,4 +1,4 @@
-"""Learn the vocabulary of the tokenizer from the train split."""
+"""Learn the vocabulary of the tokenizer from the train split, or take one that exists."""
 
 from pathlib import Path
 
@@ -13,33 +13,38 @@ def main(
 ) -> None:
     """Learn a vocabulary from the articles of the train split; save it as a tokenizer for Hugging Face's AutoTokenizer.
 
-    The report tells how the validation split looks in it: the share of [UNK], tokens per word, characters per token. A
-    share above `tokenizer.max_unk_rate` fails the stage.
+    A pretrained one is taken as it is. The report tells how the validation split looks in it: the share of [UNK],
+    tokens per word, characters per token. A share above `tokenizer.max_unk_rate` fails the stage.
     """
     from collections.abc import Iterator
 
     import typer
 
     from maskline.corpus.articles import read_articles
-    from maskline.corpus.split import Split
+    from maskline.corpus.lines import sample_lines
     from maskline.params import load
-    from maskline.storage import MANIFEST, sha256, write_json
-    from maskline.tokenization.load import LoadedTokenizer
-    from maskline.tokenization.quality import check_unk_rate, measure
+    from maskline.storage import MANIFEST, read_manifest, sha256, write_json
+    from maskline.tokenization.build import build
+    from maskline.tokenization.quality import check_quality, measure
     from maskline.tokenization.save import save
-    from maskline.tokenization.wordpiece import train
 
-    def texts(split: Split) -> Iterator[str]:
-        return (article.text for article in read_articles(corpus, split))
+    loaded = load(params)
+    settings = loaded.tokenizer
+    share = min(1.0, settings.sample_characters / read_manifest(corpus, "fetch")["splits"]["train"]["characters"])
 
-    loaded = load(params).tokenizer
-    trained = train(lambda: texts("train"), loaded)
-    metrics = measure(LoadedTokenizer(trained), texts("validation"))
+    def texts() -> Iterator[str]:
+        return sample_lines(read_articles(corpus, "train"), share)
+
+    built = build(texts, settings, loaded.corpus.language)
+    metrics = measure(built.tokenizer, (article.text for article in read_articles(corpus, "validation")))
+    if settings.kind != "pretrained":
+        metrics["train_share"] = share
     write_json(report / "metrics.json", metrics)
-    check_unk_rate(metrics["unk_rate"], loaded.max_unk_rate)
-    save(trained, tokenizer, loaded, {"corpus": sha256(corpus / MANIFEST)})
+    check_quality(metrics, settings.max_unk_rate)
+    provenance = {**built.provenance, "corpus": sha256(corpus / MANIFEST)}
+    save(built.tokenizer.backend, tokenizer, settings, provenance, built.settings)
     typer.echo(
-        f"{tokenizer}: {metrics['vocab_size']:,} pieces; validation split: {metrics['tokens_per_word']:.2f} tokens per "
+        f"{tokenizer}: {metrics['vocab_size']:,} tokens; validation split: {metrics['tokens_per_word']:.2f} tokens per "
         f"word, {metrics['unk_rate']:.3%} [UNK]"
     )
 

@@ -179,7 +179,7 @@ def _tiny_project(tmp_path_factory):
     write_params(root / "params.yaml")
     params = load(root / "params.yaml")
     splits = {"train": tiny_articles(60), "validation": tiny_articles(20)}
-    tokenizer = train(lambda: [article.text for article in splits["train"]], params.tokenizer)
+    tokenizer = train(lambda: [article.text for article in splits["train"]], params.tokenizer, "en")
     save(tokenizer, data / "tokenizer", params.tokenizer, {})
     for split, articles in splits.items():
         write_tokens(

@@ -151,17 +151,39 @@ class TaskParams(Section):
 
 
 class TokenizerParams(Section):
-    """What the vocabulary is learned as."""
+    """Where the vocabulary comes from."""
 
-    kind: Literal["wordpiece"]
+class NormalizationParams(Section):
+    """What becomes of a text before it is cut into words; `auto` is what the language needs."""
+
+    unicode: Literal["auto", "nfc", "nfkc"]
+    joiners: Literal["auto", "keep", "remove"]
+    tatweel: Literal["keep", "remove"]
+    tashkeel: Literal["keep", "remove"]
+    digits: Literal["keep", "ascii"]
+    letters: Literal["keep", "unify"]
+
+
+class PretrainedTokenizer(Section):
+    """A tokenizer on the Hugging Face hub, or a local directory that holds one."""
+
+    name: str
+    revision: str | None
+    segmented: bool
+
+
+    kind: Literal["wordpiece", "word", "pretrained"]
     vocab_size: Annotated[int, Field(ge=16, le=2**20)]
     min_frequency: Count
     lowercase: bool
     strip_accents: bool
     max_unk_rate: Fraction
+    sample_characters: Annotated[int, Field(ge=1, le=2**40)]
 
 
+    normalization: NormalizationParams
 class TokenizeParams(Section):
+    pretrained: PretrainedTokenizer
     """How token ids are laid out on disk."""
 
     shard_tokens: Annotated[int, Field(ge=1, le=2**30)]  # offsets are 32-bit

@@ -174,12 +174,24 @@ def fetch_from_other_sources(folder, stage, monkeypatch, publish):
     (folder / "params.yaml").write_bytes(reference)
 
 
+def take_a_pretrained_tokenizer(folder, stage):
+    """Run `tokenizer` with what it has learned as somebody else's, and leave params.yaml as it was."""
+    reference = (folder / "params.yaml").read_bytes()
+    run(stage)
+    (folder / "data" / "tokenizer").rename(folder / "theirs")
+    change(folder, {"tokenizer.kind": "pretrained", "tokenizer.pretrained.name": "theirs"})
+    run(stage)
+    (folder / "params.yaml").write_bytes(reference)
+
+
 @pytest.mark.parametrize("stage", STAGES, ids=str)
 def test_a_stage_reads_what_it_declares(stage, small, monkeypatch, publish):
     monkeypatch.chdir(small)
     with recording(monkeypatch) as record:
         if stage.name == "fetch":
             fetch_from_other_sources(small, stage, monkeypatch, publish)
+        if stage.name == "tokenizer":
+            take_a_pretrained_tokenizer(small, stage)
         run(stage)
     read = {key for key in record.keys if not under(key, "compute")}
     undeclared = sorted(key for key in read if not any(under(key, declared) for declared in stage.params))

@@ -7,10 +7,12 @@ import torch
 from maskline.evaluation import samples
 from maskline.evaluation.samples import _excerpt, _quote, _table, sample_page
 from maskline.examples.premasked import read_premasked
-from maskline.params import TokenizerParams
 from maskline.tokenization.load import LoadedTokenizer, load_tokenizer
-from maskline.tokenization.wordpiece import SPECIAL_TOKENS, assemble
+from maskline.tokenization.normalization import normalizer
+from maskline.tokenization.special import SPECIAL_TOKENS
+from maskline.tokenization.wordpiece import assemble
 from maskline.training.export import load_pretraining_model
+from tests.tiny import tokenizer_params
 
 
 @pytest.fixture(name="page")
@@ -72,10 +74,8 @@ def test_the_truth_is_bold_where_it_stands(tokenizer):
 
 def test_an_excerpt_stays_in_its_segment_and_keeps_words_whole(monkeypatch):
     pieces = [*SPECIAL_TOKENS, "play", "##ing", "the", "of"]
-    params = TokenizerParams(
-        kind="wordpiece", vocab_size=16, min_frequency=1, lowercase=True, strip_accents=False, max_unk_rate=0
-    )
-    tokenizer = LoadedTokenizer(assemble({piece: number for number, piece in enumerate(pieces)}, params))
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    tokenizer = LoadedTokenizer(assemble(vocabulary, normalizer(tokenizer_params(), "en")))
 
     def excerpt(*tokens):
         return _excerpt(np.array([pieces.index(token) for token in tokens]), tokens.index("[MASK]"), tokenizer)

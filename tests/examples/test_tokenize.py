@@ -15,11 +15,11 @@ from maskline.errors import UserError
 from maskline.examples import shards, tokenize
 from maskline.examples.shards import TokenShards
 from maskline.examples.tokenize import write_tokens
-from maskline.params import TokenizerParams
 from maskline.storage import INCOMPLETE, MANIFEST
 from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.save import save
 from maskline.tokenization.wordpiece import train
+from tests.tiny import tokenizer_params
 
 TEXTS = [
     "The U.S. Army is large. It has one branch.\nA second paragraph follows.",
@@ -33,11 +33,9 @@ ARTICLES = [Article(f"id-{number}", "title", "url", text) for number, text in en
 
 @pytest.fixture(scope="module", name="tokenizer")
 def _tokenizer(tmp_path_factory):
-    params = TokenizerParams(
-        kind="wordpiece", vocab_size=300, min_frequency=1, lowercase=True, strip_accents=False, max_unk_rate=0
-    )
+    params = tokenizer_params(vocab_size=300, min_frequency=1)
     directory = tmp_path_factory.mktemp("data") / "tokenizer"
-    save(train(lambda: TEXTS, params), directory, params, {})
+    save(train(lambda: TEXTS, params, "en"), directory, params, {})
     return directory
 
 

@@ -5,12 +5,12 @@ import sys
 import pytest
 
 from maskline.errors import UserError
-from maskline.params import TokenizerParams
 from maskline.storage import read_csv
 from maskline.tokenization.save import save
 from maskline.tokenization.wordpiece import train
 from pipeline.cli import run
 from pipeline.evaluate import main
+from tests.tiny import tokenizer_params
 
 
 def evaluate(project, reports, data=None, params=None):
@@ -70,10 +70,8 @@ def test_without_nsp_its_accuracy_is_null(tiny_project, tmp_path, write_params, 
 
 def test_models_of_another_tokenizer_are_refused(tiny_project, tmp_path):
     data = shutil.copytree(tiny_project / "data", tmp_path / "data")
-    params = TokenizerParams(
-        kind="wordpiece", vocab_size=200, min_frequency=1, lowercase=False, strip_accents=False, max_unk_rate=0
-    )
-    save(train(lambda: ["another text"], params), data / "tokenizer", params, {})
+    params = tokenizer_params(vocab_size=200)
+    save(train(lambda: ["another text"], params, "en"), data / "tokenizer", params, {})
     with pytest.raises(UserError, match=r"pretrained was made with another tokenizer .* run `dvc repro pretrain`"):
         evaluate(tiny_project, tmp_path / "reports", data)
 

@@ -24,7 +24,7 @@ def _data(tmp_path):
     articles = [Article(str(i), "", "", f"Page {i} is by Dr. Who.\n" + "It is short. " * (i % 4)) for i in range(80)]
     write_corpus(tmp_path / "corpus", Source(articles, {"source": "test"}, "none"), 10, 0.2)
     params = load(tmp_path / "params.yaml").tokenizer
-    tokenizer = train(lambda: (article.text for article in read_articles(tmp_path / "corpus", "train")), params)
+    tokenizer = train(lambda: (article.text for article in read_articles(tmp_path / "corpus", "train")), params, "en")
     save(tokenizer, tmp_path / "tokenizer", params, {})
     return tmp_path
 

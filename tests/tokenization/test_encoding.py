@@ -7,18 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskline.params import TokenizerParams
 from maskline.tokenization import encoding
 from maskline.tokenization.encoding import ChunkEncoder
 from maskline.tokenization.wordpiece import train
+from tests.tiny import tokenizer_params
 
 ARABIC = Path("../shared/data/arwiki/articles-000.jsonl.gz")
 TEXT = "The naïve café (3.5 km) کتاب‌ها آمن ذهب، «قال» 中文百科 x^2 don't U.S.A. Über 😀 end."
 
 
-def learn(texts, **changes):
-    values = {"vocab_size": 500, "min_frequency": 1, "lowercase": True, "strip_accents": False, "max_unk_rate": 0.01}
-    return train(lambda: texts, TokenizerParams(kind="wordpiece", **(values | changes)))
+def learn(texts, language="en", **changes):
+    return train(lambda: texts, tokenizer_params(**({"vocab_size": 500, "min_frequency": 1} | changes)), language)
 
 
 TOKENIZERS = [learn([TEXT]), learn([TEXT], strip_accents=True), learn([TEXT], lowercase=False)]

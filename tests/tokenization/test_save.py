@@ -10,7 +10,8 @@ from maskline.errors import UserError
 from maskline.storage import read_json, read_manifest
 from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.save import save
-from maskline.tokenization.wordpiece import SPECIAL_TOKENS, train
+from maskline.tokenization.special import SPECIAL_TOKENS
+from maskline.tokenization.wordpiece import train
 
 LINES = [
     "آمن المؤمن بأن القاهرة سئلت، ثم «ذهب» إلى مكة؟ ١٢٣ كتاب🙂",
@@ -48,7 +49,7 @@ def test_transformers_gives_the_same_ids_in_a_fresh_process(params, tmp_path):
     for lowercase, strip_accents, beside_a_model in product([False, True], repeat=3):
         chosen = params(lowercase=lowercase, strip_accents=strip_accents, vocab_size=400)
         directories.append(tmp_path / f"{lowercase}-{strip_accents}-{beside_a_model}")
-        save(train(lambda: LINES * 3, chosen), directories[-1], chosen, {"corpus": "0" * 64})
+        save(train(lambda: LINES * 3, chosen, "en"), directories[-1], chosen, {"corpus": "0" * 64})
         if beside_a_model:
             (directories[-1] / "config.json").write_text('{"model_type": "bert"}')
     lines = mixed_lines()
@@ -75,7 +76,7 @@ def test_transformers_gives_the_same_ids_in_a_fresh_process(params, tmp_path):
 
 def test_the_settings_are_saved(params, tmp_path):
     chosen = params(lowercase=False, strip_accents=True)
-    save(train(lambda: ["some text some text"], chosen), tmp_path, chosen, {"corpus": "0" * 64})
+    save(train(lambda: ["some text some text"], chosen, "en"), tmp_path, chosen, {"corpus": "0" * 64})
     config = read_json(tmp_path / "tokenizer_config.json")
     expected = {"do_lower_case": False, "strip_accents": True, "tokenize_chinese_chars": True}
     assert expected.items() <= config.items()
@@ -87,7 +88,7 @@ def test_the_settings_are_saved(params, tmp_path):
 
 
 def test_a_truncated_tokenizer_is_one_clear_line(params, tmp_path):
-    save(train(lambda: ["some text some text"], params()), tmp_path, params(), {})
+    save(train(lambda: ["some text some text"], params(), "en"), tmp_path, params(), {})
     path = tmp_path / "tokenizer.json"
     path.write_bytes(path.read_bytes()[:-10])
     with pytest.raises(UserError, match=r"tokenizer.json is not what tokenizer wrote.*dvc repro tokenizer"):
@@ -95,7 +96,7 @@ def test_a_truncated_tokenizer_is_one_clear_line(params, tmp_path):
 
 
 def test_loading_needs_no_transformers(params, tmp_path):
-    save(train(lambda: ["some text some text"], params()), tmp_path, params(), {})
+    save(train(lambda: ["some text some text"], params(), "en"), tmp_path, params(), {})
     script = "import sys; from pathlib import Path; from maskline.tokenization.load import load_tokenizer\n"
     script += "load_tokenizer(Path(sys.argv[1])); sys.exit('transformers' in sys.modules or 'torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)

@@ -12,7 +12,6 @@ from maskline.examples.batches import Batch
 from maskline.examples.pairs import IGNORE
 from maskline.model.heads import PretrainingModel
 from maskline.tokenization.load import LoadedTokenizer, SpecialIds
-from maskline.tokenization.wordpiece import PREFIX
 
 MASK = "[MASK]"
 
@@ -73,20 +72,22 @@ def fill_masks(
         raise UserError(f'there is no {MASK} to fill: write one where a word is missing, as in "The sky is {MASK}."')
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise UserError("the text is not UTF-8: check the encoding of the terminal")
-    ids = np.array(tokenizer.backend.encode(text).ids)
+    ids = np.array(tokenizer.backend.encode(text.replace(MASK, tokenizer.mask_token)).ids)
     if len(ids) > (longest := model.encoder.params.max_positions):
         raise UserError(f"the text has {len(ids)} tokens and the model reads at most {longest}: shorten it")
     probabilities = mask_probabilities(model, ids, np.zeros_like(ids), tokenizer.special, device)
     return [
         [
-            Fill(tokenizer.pieces[token], float(row[token]), _insert(parts, mask, tokenizer.pieces[token]))
+            Fill(tokenizer.pieces[token], float(row[token]), _insert(parts, mask, tokenizer, int(token)))
             for token in ranking(row)[:top]
         ]
         for mask, row in enumerate(probabilities)
     ]
 
 
-def _insert(parts: list[str], mask: int, piece: str) -> str:
-    """Return the text between masks with `piece` in place of mask number `mask`; a continuing one joins its word."""
+def _insert(parts: list[str], mask: int, tokenizer: LoadedTokenizer, token: int) -> str:
+    """Return the text between masks with `token` in place of mask number `mask`; a continuing one joins its word."""
     before, after = MASK.join(parts[: mask + 1]), MASK.join(parts[mask + 1 :])
-    return before.rstrip() + piece.removeprefix(PREFIX) + after if piece.startswith(PREFIX) else before + piece + after
+    piece = tokenizer.pieces[token]
+    continued = tokenizer.continued(piece)
+    return before + piece + after if continued is None else before.rstrip() + continued + after

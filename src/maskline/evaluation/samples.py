@@ -12,7 +12,6 @@ from maskline.examples.draws import below, draw, key
 from maskline.examples.premasked import PremaskedSet
 from maskline.model.heads import PretrainingModel
 from maskline.tokenization.load import LoadedTokenizer
-from maskline.tokenization.wordpiece import PREFIX
 
 TOP = 5
 CONTEXT = 24
@@ -23,7 +22,7 @@ _PAGE = """\
 
 Each example is from the validation set, with one token hidden. The model reads the whole example, of which {context}
 tokens on either side are shown. The table has the {top} most probable tokens. The truth is bold; where it is not among
-them it stands below, with its rank among all {vocab_size:,}. `{prefix}` marks a piece that continues a word.
+them it stands below, with its rank among all {vocab_size:,}. `##` marks a piece that continues a word.
 """
 _MARKDOWN = re.compile(r"([\\`*_~$<&|\[\]])")
 
@@ -35,7 +34,7 @@ def sample_page(
 
     The token is one of those that the set masks, always the same; all others stand as they were.
     """
-    parts = [_PAGE.format(context=CONTEXT, top=TOP, vocab_size=tokenizer.vocab_size, prefix=PREFIX)]
+    parts = [_PAGE.format(context=CONTEXT, top=TOP, vocab_size=tokenizer.vocab_size)]
     eligible = [row for row in range(len(validation)) if len(validation.masked_positions[row])]
     size = min(samples, len(eligible))
     for number in range(size):
@@ -56,13 +55,18 @@ def _excerpt(ids: NDArray[Any], place: int, tokenizer: LoadedTokenizer) -> str:
     edges = np.flatnonzero(np.isin(ids, [tokenizer.special.cls, tokenizer.special.sep]))
     first, end = int(edges[edges < place].max()) + 1, int(edges[edges > place].min())
     start, stop = max(first, place - CONTEXT), min(end, place + CONTEXT + 1)
-    while start > first and tokenizer.pieces[ids[start]].startswith(PREFIX):
+
+    def continued(at: int) -> str | None:
+        return tokenizer.continued(tokenizer.pieces[ids[at]])
+
+    while start > first and continued(start) is not None:
         start -= 1
-    while stop < end and tokenizer.pieces[ids[stop]].startswith(PREFIX):
+    while stop < end and continued(stop) is not None:
         stop += 1
     text: str = tokenizer.backend.decode(ids[start:stop].tolist(), skip_special_tokens=False)
-    if text.startswith(PREFIX):  # the segment itself begins inside a word
-        text = "…" + text.removeprefix(PREFIX)
+    if (rest := tokenizer.continued(text)) is not None:  # the segment itself begins inside a word
+        text = "…" + rest
+    text = text.replace(tokenizer.mask_token, MASK)
     return "… " * (start > first) + text + " …" * (stop < end)
 
 

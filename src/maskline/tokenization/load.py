@@ -1,15 +1,16 @@
 """Loading a tokenizer for use inside the pipeline, without transformers, which takes seconds to import."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from maskline.storage import read_manifest
-from maskline.tokenization.wordpiece import SPECIAL_TOKENS
+from maskline.storage import read_json, read_manifest
+from maskline.tokenization.special import KINDS, SPECIAL_TOKENS
 
 TOKENIZER_FILE = "tokenizer.json"
+TOKENIZER_CONFIG = "tokenizer_config.json"
 
 
 @dataclass(frozen=True)
@@ -30,15 +31,26 @@ class LoadedTokenizer:
     """A tokenizer with its vocabulary and the ids of its special tokens.
 
     Attributes:
+        vocab_size: one more than the highest id; a vocabulary may leave ids out.
         pieces: how each token is spelled, by id.
+        mask_token: how the one for a hidden token is spelled.
     """
 
-    def __init__(self, backend: Tokenizer) -> None:
+    def __init__(self, backend: Tokenizer, special_tokens: Sequence[str] = SPECIAL_TOKENS) -> None:
+        """Take `special_tokens` in the order of SpecialIds."""
         self.backend = backend
-        self.vocab_size: int = backend.get_vocab_size()
         vocabulary = backend.get_vocab()
-        self.pieces = sorted(vocabulary, key=vocabulary.__getitem__)
-        self.special = SpecialIds(*(vocabulary[token] for token in SPECIAL_TOKENS))
+        self.vocab_size: int = max(vocabulary.values()) + 1
+        self.pieces = [f"[no token {number}]" for number in range(self.vocab_size)]
+        for piece, number in vocabulary.items():
+            self.pieces[number] = piece
+        self.special = SpecialIds(*(vocabulary[token] for token in special_tokens))
+        self.mask_token = special_tokens[-1]
+        self._prefix: str | None = getattr(backend.model, "continuing_subword_prefix", None)
+
+    def continued(self, piece: str) -> str | None:
+        """Return what `piece` adds to the word before it; None if it begins a word."""
+        return piece.removeprefix(self._prefix) if self._prefix and piece.startswith(self._prefix) else None
 
 
 def load_tokenizer(directory: Path) -> LoadedTokenizer:
@@ -48,4 +60,6 @@ def load_tokenizer(directory: Path) -> LoadedTokenizer:
         UserError: the directory is incomplete, or a file in it is not what was written.
     """
     read_manifest(directory, "tokenizer")
-    return LoadedTokenizer(Tokenizer.from_file(str(directory / TOKENIZER_FILE)))
+    config = read_json(directory / TOKENIZER_CONFIG)
+    backend = Tokenizer.from_file(str(directory / TOKENIZER_FILE))
+    return LoadedTokenizer(backend, [config[f"{kind}_token"] for kind in KINDS])

@@ -13,7 +13,8 @@ from maskline.tokenization.load import LoadedTokenizer
 def measure(tokenizer: LoadedTokenizer, texts: Iterable[str]) -> dict[str, Any]:
     """Return the size of the vocabulary, and of `texts` the share of [UNK] and the tokens per word (fertility).
 
-    Words are what whitespace separates, and the characters of the characters per token count it too.
+    Words are what whitespace separates (few in Chinese, Japanese or Thai, where tokens per word say little), and the
+    characters of the characters per token count it too.
     """
     encoder = ChunkEncoder(tokenizer.backend, np.dtype(np.uint32))
     tokens = unknown = words = characters = 0
@@ -33,14 +34,17 @@ def measure(tokenizer: LoadedTokenizer, texts: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def check_unk_rate(unk_rate: float, limit: float) -> None:
-    """Refuse a vocabulary that says [UNK] too often.
+def check_quality(metrics: dict[str, Any], max_unk_rate: float) -> None:
+    """Refuse a vocabulary that says [UNK] too often, or of which nothing can be said.
 
     Raises:
-        UserError: `unk_rate` is above `limit`.
+        UserError: the measured texts have no token, or more than `max_unk_rate` of these are [UNK].
     """
-    if unk_rate > limit:
+    if not metrics["tokens"]:
+        raise UserError("the validation split has no token to measure the vocabulary on: add articles")
+    if metrics["unk_rate"] > max_unk_rate:
         raise UserError(
-            f"{unk_rate:.2%} of the validation tokens are [UNK], above tokenizer.max_unk_rate {limit:.2%}: raise "
-            "tokenizer.vocab_size or add articles, or else accept it by raising tokenizer.max_unk_rate"
+            f"{metrics['unk_rate']:.2%} of the {metrics['tokens']:,} validation tokens are [UNK], above "
+            f"tokenizer.max_unk_rate {max_unk_rate:.2%}: raise tokenizer.vocab_size or add articles, or else accept it "
+            "by raising tokenizer.max_unk_rate"
         )

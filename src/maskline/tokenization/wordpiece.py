@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers.normalizers import Normalizer
 
 from maskline.errors import UserError
 from maskline.params import TokenizerParams
+from maskline.tokenization.normalization import normalizer
+from maskline.tokenization.special import SPECIAL_TOKENS, add_special_tokens
 
-SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-"""Their ids are their places here: 0 to 4."""
 PREFIX = "##"
 """Marks a piece that continues a word."""
 LONGEST_WORD = 100
@@ -17,7 +18,7 @@ ASCII = " ".join(character * 2 for character in map(chr, range(0x21, 0x7F)))
 """Printable ASCII: each character at the start of a word and within one."""
 
 
-def train(texts: Callable[[], Iterable[str]], params: TokenizerParams) -> Tokenizer:
+def train(texts: Callable[[], Iterable[str]], params: TokenizerParams, language: str) -> Tokenizer:
     """Return a tokenizer whose vocabulary is learned from `texts()`, which is called twice.
 
     Ids are given by rule: special tokens, then the characters of the text by code point, then those that continue a
@@ -27,10 +28,11 @@ def train(texts: Callable[[], Iterable[str]], params: TokenizerParams) -> Tokeni
     Raises:
         UserError: the characters alone do not fit in `params.vocab_size`, or there is no text.
     """
-    alphabet = _pieces(texts(), params, size=0, first=())
+    rules = normalizer(params, language)
+    alphabet = _pieces(texts(), rules)
     if not alphabet:
         raise UserError("the training split holds no text to learn a vocabulary from: add articles")
-    alphabet += _pieces([ASCII], params, size=0, first=())
+    alphabet += _pieces([ASCII], rules)
     characters = sorted(set(alphabet), key=lambda piece: (piece.startswith(PREFIX) and piece != PREFIX, piece))
     first = [*SPECIAL_TOKENS, *characters]
     if len(first) > params.vocab_size:
@@ -40,47 +42,42 @@ def train(texts: Callable[[], Iterable[str]], params: TokenizerParams) -> Tokeni
         )
     # The trainer breaks ties by id, and numbers continuing characters in the order of a hash map that differs between
     # processes. Given their ids beforehand, it is deterministic: the set of pieces, their order and their ids.
-    pieces = _pieces(texts(), params, size=params.vocab_size, first=first)
-    return assemble({piece: number for number, piece in enumerate(pieces)}, params)
+    pieces = _pieces(texts(), rules, size=params.vocab_size, first=first, min_frequency=params.min_frequency)
+    return assemble({piece: number for number, piece in enumerate(pieces)}, rules)
 
 
-def assemble(vocabulary: dict[str, int], params: TokenizerParams) -> Tokenizer:
-    """Return the tokenizer of a vocabulary (piece -> id) in BERT's layout: [CLS] a [SEP] or [CLS] a [SEP] b [SEP]."""
-    tokenizer = _untrained(params)
+def assemble(vocabulary: dict[str, int], rules: Normalizer) -> Tokenizer:
+    """Return the tokenizer of a vocabulary (piece -> id), which normalizes by `rules`."""
+    tokenizer = _untrained(rules)
     tokenizer.model = models.WordPiece(
         vocabulary,
         unk_token="[UNK]",  # noqa: S106
         continuing_subword_prefix=PREFIX,
         max_input_chars_per_word=LONGEST_WORD,
     )
-    separator, classifier = ((token, vocabulary[token]) for token in ("[SEP]", "[CLS]"))
-    tokenizer.post_processor = processors.BertProcessing(separator, classifier)
     tokenizer.decoder = decoders.WordPiece(prefix=PREFIX)
-    tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
+    add_special_tokens(tokenizer)
     return tokenizer
 
 
-def _untrained(params: TokenizerParams) -> Tokenizer:
+def _untrained(rules: Normalizer) -> Tokenizer:
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106
-    # BERT's normalizer composes nothing: without NFC a letter with its mark typed apart would not be the letter typed
-    # as one.
-    bert = normalizers.BertNormalizer(
-        clean_text=True, handle_chinese_chars=True, strip_accents=params.strip_accents, lowercase=params.lowercase
-    )
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), bert])
+    tokenizer.normalizer = rules
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
 
 
-def _pieces(texts: Iterable[str], params: TokenizerParams, size: int, first: Iterable[str]) -> list[str]:
-    """Return the pieces that the trainer learns, by id; `first` have the ids from 0."""
-    tokenizer = _untrained(params)
+def _pieces(
+    texts: Iterable[str], rules: Normalizer, size: int = 0, first: Iterable[str] = (), min_frequency: int = 1
+) -> list[str]:
+    """Return the pieces that the trainer learns, by id; `first` have the ids from 0. All characters are among them."""
+    tokenizer = _untrained(rules)
     # Learning takes time with the square of a word's length: a megabyte without a space would take many minutes.
     parts = [tokenizer.pre_tokenizer, pre_tokenizers.FixedLength(LONGEST_WORD)]
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(parts)
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
-        min_frequency=params.min_frequency,
+        min_frequency=min_frequency,
         special_tokens=list(first),
         continuing_subword_prefix=PREFIX,
         show_progress=False,

@@ -22,12 +22,11 @@ from maskline.storage import (
     write_manifest,
     write_text,
 )
-from maskline.tokenization.load import TOKENIZER_FILE
+from maskline.tokenization.load import TOKENIZER_CONFIG, TOKENIZER_FILE, load_tokenizer
 
 WEIGHTS = "model.safetensors"
 CONFIG = "config.json"
 _TOKENIZER_FILES = (TOKENIZER_FILE, "vocab.txt")
-_TOKENIZER_CONFIG = "tokenizer_config.json"
 
 
 def export(
@@ -50,6 +49,7 @@ def export(
     if architecture == "BertForMaskedLM":
         weights = {name: w for name, w in weights.items() if not name.startswith(("bert.pooler", "cls.seq_"))}
     content = config(params, model.encoder.vocab_size, architecture)
+    content["pad_token_id"] = load_tokenizer(tokenizer).special.pad  # `transformers` never trains the row of this token
     if labels:
         content["id2label"] = {str(number): label for number, label in enumerate(labels)}
         content["label2id"] = {label: number for number, label in enumerate(labels)}
@@ -58,8 +58,9 @@ def export(
     write_bytes(directory / WEIGHTS, save(weights, {"format": "pt"}))
     for name in _TOKENIZER_FILES:
         write_bytes(directory / name, (tokenizer / name).read_bytes())
-    settings = read_json(tokenizer / _TOKENIZER_CONFIG)
-    write_json(directory / _TOKENIZER_CONFIG, settings | {"model_max_length": params.max_positions})
+    settings = read_json(tokenizer / TOKENIZER_CONFIG)
+    longest = min(params.max_positions, settings["model_max_length"])
+    write_json(directory / TOKENIZER_CONFIG, settings | {"model_max_length": longest})
     write_text(directory / "README.md", card)
     write_manifest(directory, provenance)
 
