@@ -25,6 +25,10 @@ def main(
 
     import typer
 
+    from maskline.params import load
+
+    settings = load(params)  # before torch is imported: a mistake in it is told at once
+
     from maskline.evaluation.report import (
         CLASS_COLUMNS,
         CONFUSION_COLUMNS,
@@ -34,7 +38,6 @@ def main(
     from maskline.evaluation.samples import sample_page
     from maskline.examples.premasked import read_premasked
     from maskline.examples.shards import TokenShards
-    from maskline.params import load
     from maskline.storage import write_csv, write_json, write_text
     from maskline.tasks.examples import SPLITS, Examples, read_task
     from maskline.tokenization.load import load_tokenizer
@@ -42,7 +45,6 @@ def main(
     from maskline.training.export import check_tokenizer, load_classifier, load_pretraining_model
 
     started = time.monotonic()
-    settings = load(params)
     device = choose_device(settings.compute)
     loaded = load_tokenizer(tokenizer)
     examples = read_premasked(validation)

@@ -21,9 +21,15 @@ COMMANDS = sorted(
 )
 HEAVY = {"torch", "transformers", "datasets", "matplotlib", "sklearn", "pyarrow", "icu4py", "tokenizers", "pydantic"}
 
-HELP = """
+WITH_PARAMS = [
+    command
+    for command in COMMANDS
+    if "ParamsFile" in (ROOT / "pipeline" / f"{command}.py").read_text(encoding="utf-8") and command != "preset"
+]
+
+RUN = """
 import json, runpy, sys
-sys.argv = [sys.argv[1], "--help"]
+del sys.argv[0]
 try:
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 except SystemExit as stop:
@@ -125,13 +131,32 @@ def test_help_answers_at_once(command):
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
 
     python = min(seconds("-c", "pass")[0] for _ in range(2))
-    runs = [seconds("-c", HELP, f"pipeline.{command}") for _ in range(2)]
+    runs = [seconds("-c", RUN, f"pipeline.{command}", "--help") for _ in range(2)]
     assert min(time for time, _ in runs) - python < 0.5
     *text, last = runs[0][1].splitlines()
     report = json.loads(last)
     assert report["code"] == 0
     assert not HEAVY & set(report["loaded"])
     assert any("--help" in line for line in text)
+
+
+@pytest.mark.parametrize("command", WITH_PARAMS)
+def test_a_mistake_in_the_parameters_is_told_before_torch_is_loaded(command, tmp_path):
+    text = (ROOT / "params.yaml").read_text(encoding="utf-8")
+    (tmp_path / "params.yaml").write_text(text + "\nlayers: 4\n", encoding="utf-8")
+    task = ["sentiment"] if command == "finetune" else []
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, f"pipeline.{command}", *task, "--params", str(tmp_path / "params.yaml")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"},
+    )
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert "layers" in done.stderr
+    assert report["code"] == 1
+    assert not {"torch", "transformers", "datasets", "sklearn", "matplotlib"} & set(report["loaded"])
 
 
 def test_reporting_loads_no_torch():
