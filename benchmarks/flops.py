@@ -1,0 +1,56 @@
+"""Floating-point operations: what a training step needs, and what the machine can do."""
+
+# Dimensions: B batch, T sequence, D hidden, F intermediate, V vocabulary, M masked tokens.
+
+from collections.abc import Callable
+
+import torch
+
+from benchmarks.measure import Series, interleaved
+from maskline.examples.batches import Batch
+from maskline.params import ModelParams
+from maskline.training.devices import Precision
+
+SIZES = {"cpu": (1024, 2048, 4096), "cuda": (4096, 8192, 16384)}
+"""Of square matrices, of which the fastest counts as the peak."""
+TIMES = {"cpu": 1, "cuda": 10}
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+
+def training_flops(params: ModelParams, vocab_size: int, batch: Batch) -> float:
+    """Return the operations of one training step: matrix products alone, two for each multiply-add, nothing twice.
+
+    The backward pass counts as two forward passes. Padding, positions without a label and whatever an implementation
+    computes again count nothing.
+    """
+    D, F, V, M = params.hidden, params.intermediate, vocab_size, len(batch.masked_labels)
+    lengths = batch.attention_mask.sum(1)
+    layer = 2 * lengths.sum() * (4 * D * D + 2 * D * F) + 4 * D * (lengths**2).sum()
+    mlm = 2 * M * (D * D + D * V)
+    nsp = 2 * len(lengths) * (D * D + 2 * D)
+    return float(3 * (params.layers * layer + mlm + nsp))
+
+
+def matrix_product_rate(device: torch.device, precision: Precision, repetitions: int) -> Series:
+    """Return the operations per second of the fastest square matrix product, in each of `repetitions`."""
+    products = {f"{size} x {size}": _product(size, device, precision) for size in SIZES[device.type]}
+    found = interleaved(products, "FLOP", repetitions=repetitions)
+    return max(found.values(), key=lambda series: series.median)
+
+
+def _product(size: int, device: torch.device, precision: Precision) -> Callable[[], float]:
+    a, b = torch.randn(2, size, size, device=device, dtype=DTYPES[precision])
+
+    def multiply() -> float:
+        for _ in range(TIMES[device.type]):
+            torch.mm(a, b)
+        wait(device)
+        return 2.0 * size**3 * TIMES[device.type]
+
+    return multiply
+
+
+def wait(device: torch.device) -> None:
+    """Wait until `device` has done what it was asked for."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

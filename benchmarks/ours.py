@@ -1,0 +1,91 @@
+"""maskline itself, through the same doors as its own stages: the one place where benchmarks touch the training code."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from benchmarks.peers.peer import Feature
+from maskline.examples.batches import PretrainingBatches, assemble
+from maskline.examples.masking import Masker
+from maskline.examples.pairs import PairSource
+from maskline.examples.premasked import read_premasked
+from maskline.examples.shards import TokenShards
+from maskline.params import Params
+from maskline.tokenization.load import load_tokenizer
+from maskline.training.loop import _update
+from maskline.training.optimizers import build_optimizers
+from maskline.training.pretraining import PretrainingObjective, new_model
+
+CHUNK = 1024
+
+
+def objective(params: Params, data: Path, device: torch.device) -> PretrainingObjective:
+    """Return what the stage `pretrain` trains on the data in a folder laid out as `data`."""
+    tokenizer = load_tokenizer(data / "tokenizer")
+    shards = TokenShards(data / "tokens" / "train")
+    recipe = params.pretrain
+    source = PairSource(shards, recipe.max_seq_length, nsp=recipe.nsp)
+    masker = Masker(params.masking, tokenizer.special, tokenizer.vocab_size)
+    batches = PretrainingBatches(source, masker, tokenizer.special, seed=params.seed, global_batch=recipe.global_batch)
+    model = new_model(params, tokenizer.vocab_size, shards).to(device)
+    return PretrainingObjective(model, batches, read_premasked(data / "validation"), params, device)
+
+
+class Ours:
+    """The loop's update, step by step, at a tenth of the peak rates: far from where training could diverge."""
+
+    def __init__(self, params: Params, data: Path, device: torch.device) -> None:
+        self.params = params
+        self.objective = objective(params, data, device)
+        self.optimizers = build_optimizers(self.objective.model, params.pretrain)
+        self.step = 0
+        self.objective.model.train()
+
+    def update(self) -> float:
+        """Take the next update and return its real tokens."""
+        targets, _, _ = _update(self.objective, self.optimizers, self.step, 0.1, self.params.pretrain, self.params.seed)
+        self.step += 1
+        return targets["tokens"]
+
+
+@dataclass
+class Features:
+    """The examples of our batches as a user of `transformers` holds them, an epoch after the other, in random order."""
+
+    batches: PretrainingBatches
+    seed: int = 0
+
+    def epoch(self, epoch: int) -> list[Feature]:
+        """Return all examples of an epoch."""
+        source, order = self.batches.source, self.batches.order
+        copies = order.count // len(source)
+        features: list[Feature] = []
+        for positions in np.split(np.arange(order.count), range(CHUNK, order.count, CHUNK)):
+            segments = source.examples(order, epoch, positions // copies, positions % copies == 1)
+            input_ids, token_type_ids = assemble(source, segments, self.batches.special)
+            special = np.isin(input_ids, list(self.batches.special)).astype(np.int64)
+            features += [
+                {
+                    "input_ids": input_ids[row, :size].tolist(),
+                    "token_type_ids": token_type_ids[row, :size].tolist(),
+                    "special_tokens_mask": special[row, :size].tolist(),
+                    "next_sentence_label": int(segments.next_sentence_label[row]),
+                }
+                for row, size in enumerate(segments.sizes.tolist())
+            ]
+        return [features[place] for place in np.random.default_rng([self.seed, epoch]).permutation(len(features))]
+
+    def batched(self, size: int) -> Iterator[list[Feature]]:
+        """Yield batches of `size` examples without end; what is left of an epoch is left out."""
+        for epoch in count():
+            features = self.epoch(epoch)
+            yield from (features[at : at + size] for at in range(0, len(features) - size + 1, size))
+
+
+def real_tokens(features: list[Feature]) -> int:
+    """Return the tokens of some examples, padding not counted."""
+    return sum(len(feature["input_ids"]) for feature in features)

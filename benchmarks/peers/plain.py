@@ -1,0 +1,126 @@
+"""plain: the loop that a reader of the paper writes (Devlin et al. 2019).
+
+`nn.MultiheadAttention`, logits over the whole vocabulary at every position, padding kept, AdamW as PyTorch runs it
+unasked. The reader knows that the decoder is tied and that nobody looks at attention weights.
+"""
+
+# Dimensions: B batch, T sequence, D hidden, V vocabulary.
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
+
+from benchmarks.peers.peer import Batch, Feature, Peer, Recipe
+from maskline.params import MaskingRates, ModelParams, Params
+from maskline.tokenization.load import SpecialIds
+
+IGNORE = -100
+
+
+class Block(nn.Module):
+    """One layer of the encoder, with LayerNorm after each residual sum."""
+
+    def __init__(self, params: ModelParams) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(params.hidden, params.heads, params.dropout, batch_first=True)
+        self.attention_norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
+        self.up = nn.Linear(params.hidden, params.intermediate)
+        self.down = nn.Linear(params.intermediate, params.hidden)
+        self.output_norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
+        self.dropout = nn.Dropout(params.dropout)
+
+    def attend(self, x: Tensor, padding: Tensor) -> Tensor:
+        """Mix tokens: x (B, T, D), padding (B, T) bool, True = padding -> (B, T, D)."""
+        mixed: Tensor = self.attention(x, x, x, key_padding_mask=padding, need_weights=False)[0]
+        return mixed
+
+    def forward(self, x: Tensor, padding: Tensor) -> Tensor:
+        """Transform x (B, T, D) -> (B, T, D)."""
+        x = self.attention_norm(x + self.dropout(self.attend(x, padding)))
+        return self.output_norm(x + self.dropout(self.down(F.gelu(self.up(x)))))  # type: ignore[no-any-return]
+
+
+class Bert(nn.Module):
+    """Embeddings, blocks, and both heads."""
+
+    def __init__(self, params: ModelParams, vocab_size: int, block: type[Block] = Block) -> None:
+        super().__init__()
+        self.token = nn.Embedding(vocab_size, params.hidden)
+        self.position = nn.Embedding(params.max_positions, params.hidden)
+        self.segment = nn.Embedding(2, params.hidden)
+        self.embedding_norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
+        self.dropout = nn.Dropout(params.dropout)
+        self.blocks = nn.ModuleList(block(params) for _ in range(params.layers))
+        self.transform = nn.Linear(params.hidden, params.hidden)
+        self.transform_norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
+        self.decoder = nn.Linear(params.hidden, vocab_size)
+        self.pooler = nn.Linear(params.hidden, params.hidden)
+        self.nsp = nn.Linear(params.hidden, 2)
+        for part in self.modules():
+            if isinstance(part, nn.Linear | nn.Embedding):
+                nn.init.normal_(part.weight, std=params.initializer_range)
+        self.decoder.weight = self.token.weight
+
+    def encode(self, input_ids: Tensor, token_type_ids: Tensor, padding: Tensor) -> Tensor:
+        """Encode input_ids, (B, T), where `padding`, (B, T) bool, tells what to leave out -> (B, T, D)."""
+        positions = torch.arange(input_ids.shape[1], device=input_ids.device)
+        x = self.token(input_ids) + self.position(positions) + self.segment(token_type_ids)
+        x = self.dropout(self.embedding_norm(x))
+        for block in self.blocks:
+            x = block(x, padding)
+        return x  # type: ignore[no-any-return]
+
+    def predict(self, x: Tensor) -> Tensor:
+        """Score the vocabulary for encoded tokens: (..., D) -> (..., V) logits."""
+        return self.decoder(self.transform_norm(F.gelu(self.transform(x))))  # type: ignore[no-any-return]
+
+    def classify(self, x: Tensor) -> Tensor:
+        """Score the sentence pairs by their [CLS]: (B, T, D) -> (B, 2) logits."""
+        return self.nsp(torch.tanh(self.pooler(x[:, 0])))  # type: ignore[no-any-return]
+
+
+class Plain(Peer):
+    """The textbook loop."""
+
+    def __init__(
+        self, params: Params, vocab_size: int, special: SpecialIds, recipe: Recipe, device: torch.device
+    ) -> None:
+        self.bert = Bert(params.model, vocab_size)
+        self.masking = params.masking
+        self.vocab_size = vocab_size
+        self.special = special
+        super().__init__(self.bert, recipe, device, fused=None)
+
+    def collate(self, features: Sequence[Feature]) -> Batch:
+        """Mask a batch and pad it to its longest example; label what is not to be predicted -100."""
+        ids, types, special_tokens = (
+            pad_sequence([torch.tensor(feature[name]) for feature in features], True, value)
+            for name, value in (("input_ids", self.special.pad), ("token_type_ids", 0), ("special_tokens_mask", 1))
+        )
+        shown, labels = mask(ids, special_tokens == 1, self.masking, self.special.mask, self.vocab_size)
+        return {
+            "input_ids": shown,
+            "token_type_ids": types,
+            "attention_mask": ids != self.special.pad,
+            "labels": labels,
+            "next_sentence_label": torch.tensor([feature["next_sentence_label"] for feature in features]),
+        }
+
+    def loss(self, batch: Batch) -> Tensor:
+        """Return the cross-entropy over all positions, those without a label ignored, plus that of the pairs."""
+        x = self.bert.encode(batch["input_ids"], batch["token_type_ids"], ~batch["attention_mask"].bool())
+        mlm = F.cross_entropy(self.bert.predict(x).flatten(0, 1), batch["labels"].flatten(), ignore_index=IGNORE)
+        nsp = F.cross_entropy(self.bert.classify(x), batch["next_sentence_label"], ignore_index=IGNORE)
+        return mlm + nsp
+
+
+def mask(ids: Tensor, keep: Tensor, rates: MaskingRates, mask_id: int, vocab_size: int) -> tuple[Tensor, Tensor]:
+    """Mask ids, (B, T), except where `keep`, (B, T) bool; return what is shown and the labels, -100 elsewhere."""
+    picked = (torch.rand(ids.shape) < rates.rate) & ~keep
+    choice = torch.rand(ids.shape)
+    replaced = torch.where(choice < rates.mask + rates.random, torch.randint(vocab_size, ids.shape), ids)
+    shown = torch.where(picked, torch.where(choice < rates.mask, mask_id, replaced), ids)
+    return shown, torch.where(picked, ids, IGNORE)
