@@ -1,22 +1,27 @@
 """What every command shares: options, one-line errors, exit codes."""
 
 import errno
+import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import typer
 
 from maskline.errors import UserError
+from pipeline import INTERRUPTED, leave
 
 ParamsFile = Annotated[Path, typer.Option("--params", help="The parameters.", dir_okay=False)]
 InputDirectory = Annotated[Path, typer.Option(help="A directory that an earlier stage wrote.", file_okay=False)]
 OutputDirectory = Annotated[Path, typer.Option(help="Where to write; replaced when it exists.", file_okay=False)]
 
-INTERRUPTED = 130
-"""What typer makes of Ctrl-C, as shells do: 128 and the number of the signal."""
+AGAIN_SECONDS = 1.0
+"""How long after Ctrl-C a command that goes on is interrupted once more."""
 
 
 def run(main: Callable[..., None]) -> None:
@@ -30,21 +35,65 @@ def run(main: Callable[..., None]) -> None:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command(epilog="With --debug, an error shows its traceback.")(main)
     try:
-        app()
-    except (UserError, OSError) as error:
+        with _interruptible():
+            app()
+    except (UserError, OSError, MemoryError) as error:
         if debug:
             raise
-        typer.echo(f"error: {_explain(error)}", err=True)
+        # What goes wrong before torch is there goes wrong in every process of torchrun; see process_group for the rest.
+        if _leads() or "torch" in sys.modules:
+            typer.echo(f"error: {_explain(error)}", err=True)
         raise SystemExit(1) from None
     except SystemExit as end:
-        if end.code == INTERRUPTED:
+        if end.code == INTERRUPTED and _leads():
             typer.echo("interrupted: run the same command again", err=True)
         raise
 
 
-def _explain(error: UserError | OSError) -> str:
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Make sure that Ctrl-C ends the block, with the exit code that says so.
+
+    Python drops a KeyboardInterrupt that arises where nothing can take it, in the callbacks of an import for example:
+    it is raised again until the block has ended, and what ends by itself meanwhile counts as interrupted, so that DVC
+    starts no further stage.
+    """
+    former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGALRM)}
+    received = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        nonlocal received
+        received = True
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+        raise KeyboardInterrupt
+
+    if former[signal.SIGINT] in {signal.default_int_handler, leave}:  # and not ignored, as in the background of a shell
+        for number in former:
+            signal.signal(number, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+    except SystemExit as end:
+        if received and not end.code:
+            raise SystemExit(INTERRUPTED) from None
+        raise
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in former.items():
+            signal.signal(number, signal.default_int_handler if handler is leave else handler)
+
+
+def _leads() -> bool:
+    """Return whether this process is the first, or the only one, that torchrun started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _explain(error: UserError | OSError | MemoryError) -> str:
     if isinstance(error, UserError):
         return str(error)
+    if isinstance(error, MemoryError):
+        return f"out of memory{f' ({error})' if str(error) else ''}: close other programs, or take smaller numbers"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"the disk is full ({error.filename or 'while writing'}): make room and run the same command again"
     return f"{error.filename or 'the system'}: {error.strerror or error}; --debug shows what was tried"

@@ -29,13 +29,11 @@ def main(
     if task not in settings.finetune:
         raise UserError(f"{params} has no task {task}: it has {', '.join(settings.finetune)}")
 
-    from maskline.training.devices import choose_device
-    from maskline.training.distributed import local_rank, process_group
+    from maskline.training.distributed import process_group
     from maskline.training.finetuning import Paths, finetune
 
-    device = choose_device(settings.compute, local_rank())
     paths = Paths(tasks / task, pretrained, tokenizer, models / task, models / f"{task}-scratch", reports / task)
-    with process_group(device):
+    with process_group(settings.compute) as device:
         finetune(task, settings, paths, device)
 
 

@@ -23,12 +23,10 @@ def main(
 
     settings = load(params)  # before torch is imported: a mistake in it is told at once
 
-    from maskline.training.devices import choose_device
-    from maskline.training.distributed import local_rank, process_group
+    from maskline.training.distributed import process_group
     from maskline.training.pretraining import Paths, pretrain
 
-    device = choose_device(settings.compute, local_rank())
-    with process_group(device):
+    with process_group(settings.compute) as device:
         pretrain(settings, Paths(tokens, validation, tokenizer, best, last, reports), device)
 
 

@@ -1,7 +1,9 @@
 import errno
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -42,3 +44,98 @@ def test_what_the_terminal_cannot_show_does_not_end_a_run():
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "loss \\u2193\n", "")
+
+
+def test_a_lack_of_memory_is_one_line(monkeypatch, capsys):
+    def main():
+        raise MemoryError("Unable to allocate 8.00 EiB")
+
+    line = "error: out of memory (Unable to allocate 8.00 EiB): close other programs, or take smaller numbers\n"
+    assert outcome(monkeypatch, capsys, main) == (1, line)
+
+
+class Swallowing:
+    """What takes Ctrl-C away: Python drops an exception that arises in here."""
+
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_an_interrupt_that_python_drops_comes_again(monkeypatch, capsys):
+    reached = []
+
+    def main():
+        Swallowing()
+        reached.append("dropped")
+        time.sleep(60)
+
+    monkeypatch.setattr(cli, "AGAIN_SECONDS", 0.1)
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    assert outcome(monkeypatch, capsys, main)[0] == 130
+    assert reached == ["dropped"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_what_ends_before_the_interrupt_comes_again_counts_as_interrupted(monkeypatch, capsys):
+    """Else DVC would take the stage for finished, and start the next one."""
+
+    def main():
+        Swallowing()
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    assert outcome(monkeypatch, capsys, main) == (130, "interrupted: run the same command again\n")
+
+
+def test_an_interrupt_is_ignored_where_the_shell_says_so(monkeypatch, capsys):
+    reached = []
+
+    def main():
+        os.kill(os.getpid(), signal.SIGINT)
+        reached.append("end")
+
+    former = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert outcome(monkeypatch, capsys, main)[0] == 0
+    finally:
+        signal.signal(signal.SIGINT, former)
+    assert reached == ["end"]
+
+
+EARLY = """
+import os, runpy, signal, sys
+
+class Finder:
+    def find_spec(name, path, target=None):
+        if name == MODULE:
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                os.getpid()
+            except KeyboardInterrupt:
+                os.write(1, b"swallowed")
+
+sys.meta_path.insert(0, Finder)
+sys.argv[0] = "-m"
+runpy.run_module("pipeline.pretrain", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "maskline.errors"])
+def test_an_interrupt_during_the_first_imports_ends_at_once(module):
+    """Before `run` has taken over, and whatever swallows it."""
+    program = f"MODULE = {module!r}{EARLY}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted: run the same command again\n")
+
+
+@pytest.mark.parametrize(("rank", "lines"), [("0", 1), ("1", 0)])
+def test_of_several_processes_one_tells_what_all_find_wrong(monkeypatch, capsys, tmp_path, rank, lines):
+    """Before they have met, that is: a mistake in the parameters, or an interrupt."""
+    params = tmp_path / "params.yaml"
+    params.write_text("seed: x\n")
+    command = [sys.executable, "-m", "pipeline.pretrain", "--params", str(params)]
+    environment = os.environ | {"RANK": rank, "WORLD_SIZE": "2", "LOCAL_RANK": rank}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == lines

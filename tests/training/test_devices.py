@@ -1,8 +1,9 @@
+import numpy as np
 import pytest
 import torch
 
 from maskline.errors import UserError
-from maskline.training.devices import autocast, choose_device, describe, keyed_noise
+from maskline.training.devices import SMALLER_PARTS, autocast, choose_device, describe, keyed_noise, memory_explained
 from tests.tiny import tiny_params
 
 
@@ -83,3 +84,32 @@ def test_bf16_computes_products_in_bfloat16_and_keeps_weights_in_float32():
         with autocast(torch.device("cpu"), precision):
             assert layer(torch.ones(1, 4)).dtype == dtype
     assert layer.weight.dtype == torch.float32
+
+
+@pytest.mark.parametrize(
+    ("ask", "more"),
+    [
+        (lambda: torch.empty(1 << 60), " (4611686018427387904 bytes more)"),  # refused by the CPU's allocator itself
+        (lambda: np.empty(1 << 50), " (8.00 PiB more)"),
+        (lambda: refuse(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")), " (20.00 GiB more)"),
+        (lambda: refuse(RuntimeError("MPS backend out of memory (MPS allocated: 8.00 GB)")), ""),
+        (lambda: refuse(MemoryError()), ""),
+    ],
+)  # fmt: skip
+def test_a_lack_of_memory_is_one_line_with_the_way_out(ask, more):
+    with pytest.raises(UserError) as error, memory_explained(SMALLER_PARTS):
+        ask()
+    assert (
+        str(error.value)
+        == f"out of memory{more}: lower micro_batch, which cuts a step into more parts, or max_seq_length"
+    )
+
+
+@pytest.mark.parametrize("error", [RuntimeError("shapes cannot be multiplied"), ValueError("allocate memory")])
+def test_another_error_is_no_lack_of_memory(error):
+    with pytest.raises(type(error), match=str(error)), memory_explained(SMALLER_PARTS):
+        refuse(error)
+
+
+def refuse(error):
+    raise error

@@ -64,9 +64,13 @@ def test_a_run_may_be_interrupted_anywhere_and_often(data, tmp_path):
     assert same(newest_state(tmp_path / "whole"), newest_state(tmp_path / "parts"))
 
 
-def test_an_interrupt_in_the_last_step_lets_the_run_finish(data, tmp_path):
+def test_an_interrupt_in_the_last_step_is_none_that_is_lost(data, tmp_path):
+    """What runs the stage must not take the run for finished, and go on with the next one."""
     recipe = params()
-    assert run(Objective(data, recipe, interrupt_at=12), recipe, tmp_path).progress.step == 12
+    run(Objective(data, recipe), recipe, tmp_path / "whole")
+    resumed = run_in_parts(lambda stop: Objective(data, recipe, stop), recipe, tmp_path / "parts", 12)
+    assert resumed.progress.step == 12
+    assert same(newest_state(tmp_path / "whole"), newest_state(tmp_path / "parts"))
 
 
 def test_sigterm_is_an_interrupt_and_handlers_are_given_back(data, tmp_path):

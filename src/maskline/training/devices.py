@@ -1,5 +1,6 @@
 """Where the work is done: device, threads, precision, noise."""
 
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Literal
@@ -56,3 +57,22 @@ def keyed_noise(device: torch.device, seed: int) -> Iterator[None]:
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
         torch.manual_seed(seed)
         yield
+
+
+@contextmanager
+def memory_explained(way_out: str) -> Iterator[None]:
+    """Turn a lack of memory, of the device or of the host, into a `UserError` that ends with `way_out`.
+
+    Where a CPU or MPS has not enough, torch raises a RuntimeError that its text alone tells from others.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not re.search(r"allocate memory|out of memory", str(error)):
+            raise
+        asked = re.search(r"allocate ([\d.]+ \w+)", str(error))
+        raise UserError(f"out of memory{f' ({asked[1]} more)' if asked else ''}: {way_out}") from None
+
+
+SMALLER_PARTS = "lower micro_batch, which cuts a step into more parts, or max_seq_length"
+"""The way out of a lack of memory while training."""

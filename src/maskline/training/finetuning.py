@@ -24,7 +24,7 @@ from maskline.tasks.classification import EncodedTexts, TextBatch, encode_texts,
 from maskline.tasks.examples import Examples, read_task
 from maskline.tokenization.load import LoadedTokenizer, SpecialIds, load_tokenizer
 from maskline.training import distributed
-from maskline.training.devices import describe
+from maskline.training.devices import SMALLER_PARTS, describe, memory_explained
 from maskline.training.export import check_tokenizer, export, model_card, read_model
 from maskline.training.loop import Cadence, Metrics, train
 from maskline.training.progress import process_reporter
@@ -130,13 +130,14 @@ class Paths:
     reports: Path
 
 
+@memory_explained(SMALLER_PARTS)
 def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> None:
     """Fine-tune the pretrained model on `task`, and the same network from random weights, by the same recipe.
 
     Writes both models, their curves and metrics; goes on with an interrupted run.
 
     Raises:
-        UserError: the data does not fit the parameters, training diverged, or it was interrupted.
+        UserError: the data does not fit the parameters, training diverged, memory ran out, or it was interrupted.
     """
     recipe = params.finetune[task]
     tokenizer = load_tokenizer(paths.tokenizer)

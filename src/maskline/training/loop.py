@@ -165,13 +165,7 @@ def train(
     if misfit := params.misfit(steps):
         raise UserError(misfit)
     model, optimizers = objective.model, build_optimizers(objective.model, params)
-    progress, best_weights = Progress(), _copy(model)
-    if state := run.load(objective.device):
-        progress, best_weights = Progress(**state["progress"]), state["best_weights"]
-        model.load_state_dict(state["weights"])
-        for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
-            optimizer.load_state_dict(saved)
-
+    progress, best_weights = _resume(objective, optimizers, run)
     started = time.monotonic() - progress.seconds
     model.train()
     with _interruptible() as interrupted:
@@ -195,9 +189,26 @@ def train(
             if (progress.step % cadence.checkpoint == 0 or last or stop) and distributed.rank() == 0:
                 state = {"progress": asdict(progress), "weights": model.state_dict(), "best_weights": best_weights}
                 run.save(progress.step, state | {"optimizers": [optimizer.state_dict() for optimizer in optimizers]})
-            if stop and not last:
+            if stop:
+                distributed.sum_over_ranks([0], objective.device)  # until the state is saved
                 raise UserError(f"interrupted after step {progress.step} of {steps}; run the same command to go on")
     return Result(progress, best_weights)
+
+
+def _resume(
+    objective: Objective, optimizers: list[torch.optim.Optimizer], run: Run
+) -> tuple[Progress, dict[str, Tensor]]:
+    """Take up the newest state of `run`, if there is one; return the progress and the best weights so far."""
+    model = objective.model
+    progress, best_weights = Progress(), _copy(model)
+    if state := run.load(objective.device):
+        progress, best_weights = Progress(**state["progress"]), state["best_weights"]
+        model.load_state_dict(state["weights"])
+        for optimizer, saved in zip(optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+    if distributed.sum_over_ranks([progress.step], objective.device) != [progress.step * distributed.ranks()]:
+        raise UserError(f"not every process of this run sees the same states in {run.directory}: let them share it")
+    return progress, best_weights
 
 
 def _update(

@@ -1,0 +1,80 @@
+"""Faults to build into a process, and a record of what it does to files."""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import torch
+
+from maskline.errors import UserError
+from maskline.training.pretraining import PretrainingObjective
+
+
+def before_file_operations(act):
+    """Call `act(number, path)` before each operation that changes something below the current folder."""
+    here, count, acting = Path.cwd(), 0, False
+
+    def hook(event, arguments):
+        nonlocal count, acting
+        if acting or event not in {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"}:
+            return
+        writes = event != "open" or (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        if isinstance(arguments[0], int) or not writes:
+            return
+        path = Path(os.fsdecode(arguments[0]))
+        if path.is_absolute() and here not in path.parents:
+            return
+        count += 1
+        acting = True
+        act(count, str(path))
+        acting = False
+
+    sys.addaudithook(hook)
+
+
+def record_file_operations(to):
+    """Write the path of each to a file, one a line."""
+    record = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    before_file_operations(lambda _, path: os.write(record, json.dumps(path).encode() + b"\n"))
+
+
+def kill_at_file_operation(number):
+    before_file_operations(lambda count, _: count == number and os.kill(os.getpid(), signal.SIGKILL))
+
+
+def at_update(number, act):
+    """Call `act(objective)` when update `number`, counted from 1, begins."""
+    real = PretrainingObjective.microbatches
+
+    def microbatches(objective, step):
+        if step + 1 == number:
+            act(objective)
+        return real(objective, step)
+
+    PretrainingObjective.microbatches = microbatches
+
+
+def interrupt(_):
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def die(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def give_up(_):
+    raise UserError("a shard is gone: bring it back")
+
+
+def fail(_):
+    raise ZeroDivisionError
+
+
+def spoil_gradient(objective):
+    objective.model.encoder.embeddings.token.weight.register_hook(lambda gradient: gradient * torch.nan)
+
+
+def run_out_of_memory(_):
+    torch.empty(1 << 60)
