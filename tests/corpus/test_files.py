@@ -15,7 +15,7 @@ ARWIKI = Path("../shared/data/arwiki")
 
 
 def source(*patterns):
-    paths = params.CorpusFiles(paths=[str(pattern) for pattern in patterns])
+    paths = params.CorpusFiles(paths=[str(pattern) for pattern in patterns], markup="keep")
     return files.read(params.load().corpus.model_copy(update={"source": "files", "files": paths}))
 
 

@@ -7,8 +7,8 @@ where they come from, how many there are in each split, and what was dropped and
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import count, islice
 from pathlib import Path
@@ -54,6 +54,10 @@ class Source:
     articles: Iterable[Article]
     provenance: dict[str, Any]
     licence: str
+    dropped: Counter[str] = field(default_factory=Counter)
+    """Reason -> pages that the source leaves out itself; complete once the articles are read."""
+    report: Callable[[], dict[str, Any]] = dict
+    """What else the manifest says of the reading, asked once the articles are read."""
 
 
 def clean(text: str) -> str:
@@ -80,6 +84,7 @@ def write_corpus(directory: Path, source: Source, min_characters: int, validatio
     fresh_directory(directory)
     selection = _Selection(min_characters, validation_fraction)
     write_parquet(directory, "articles", SCHEMA, selection.keep(source.articles))
+    selection.leave_out(source.dropped)
     selection.check()
     content = {
         "provenance": source.provenance,
@@ -87,6 +92,7 @@ def write_corpus(directory: Path, source: Source, min_characters: int, validatio
         "validation_fraction": validation_fraction,
         "min_characters": min_characters,
         **selection.report(),
+        **source.report(),
     }
     write_manifest(directory, content)
     return content
@@ -133,10 +139,15 @@ class _Selection:
         self._seen.add(digest)
         return known
 
+    def leave_out(self, pages: Counter[str]) -> None:
+        """Count pages that were read, and left out before they came here."""
+        self.read += pages.total()
+        self.dropped = {**pages, **self.dropped}
+
     def check(self) -> None:
         kept = sum(counts["articles"] for counts in self.splits.values())
         if not kept:
-            reasons = ", ".join(f"{count} {reason}" for reason, count in self.dropped.items())
+            reasons = ", ".join(f"{count} {reason}" for reason, count in self.dropped.items() if count) or "none read"
             raise UserError(
                 f"the corpus is empty: of {self.read} articles read, none is left ({reasons}); "
                 "check corpus.source, or lower corpus.min_characters"

@@ -43,7 +43,7 @@ class Fetcher:
         self.slept = []
 
     def __call__(self, *, attempts=4, timeout=5.0, **changes):
-        params = DumpCorpus(**({"url": self.url, "wiki": None, "date": DATE} | changes))
+        params = DumpCorpus(**({"paths": [], "url": self.url, "wiki": None, "date": DATE} | changes))
         patience = Patience(attempts=attempts, timeout=timeout, sleep=self.slept.append)
         return fetch_dump(params, "ar", say=self.said.append, root=self.root, patience=patience)
 
@@ -138,7 +138,7 @@ def test_a_run_that_is_interrupted_keeps_what_it_has(fetch, mirror):
         raise KeyboardInterrupt
 
     mirror.fail({"cut": HALF})
-    params = DumpCorpus(url=mirror.url, wiki=None, date=DATE)
+    params = DumpCorpus(paths=[], url=mirror.url, wiki=None, date=DATE)
     with pytest.raises(KeyboardInterrupt):
         fetch_dump(params, "ar", say=fetch.said.append, root=fetch.root, patience=Patience(sleep=interrupted))
     assert fetch.part.read_bytes() == CONTENT[:HALF]
@@ -166,7 +166,7 @@ def test_a_file_that_changes_meanwhile_is_begun_anew(fetch, mirror):
         mirror.files = {STATUS: status({NAME: changed}), NAME: changed}
 
     mirror.fail({"cut": HALF})
-    params = DumpCorpus(url=mirror.url, wiki=WIKI, date=DATE)
+    params = DumpCorpus(paths=[], url=mirror.url, wiki=WIKI, date=DATE)
     patience = Patience(attempts=4, sleep=change)
     with pytest.raises(UserError, match=r"bytes, .* by dumpstatus\.json"):  # that of the status read before
         fetch_dump(params, "ar", say=fetch.said.append, root=fetch.root, patience=patience)
