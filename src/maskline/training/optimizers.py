@@ -18,49 +18,55 @@ _EPS = 1e-7
 class Muon(torch.optim.Optimizer):
     """Momentum whose update is made orthogonal (Jordan et al. 2024, "Muon"), with decoupled weight decay.
 
-    Matrices of one shape are updated together, in one batch of products. A parameter that stacks several matrices
-    (query, key and value) is taken apart: `parts` in its group says how many it holds.
+    Matrices of one shape, or of its transpose, are made orthogonal together, in a few large products. A parameter that
+    stacks several matrices (query, key and value) is taken apart: `parts` in its group says how many it holds.
     """
 
-    def __init__(self, groups: Iterable[dict[str, Any]], lr: float, momentum: float, weight_decay: float) -> None:
+    def __init__(
+        self, groups: Iterable[dict[str, Any]], lr: float, momentum: float, weight_decay: float, precision: torch.dtype
+    ) -> None:
+        """Take the products that make an update orthogonal in `precision`, all else in that of the weights."""
         super().__init__(groups, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay, "parts": 1})
+        self.precision = precision
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         """Update every parameter that has a gradient."""
         assert closure is None
+        by_shape: dict[tuple[int, ...], list[tuple[Tensor, Tensor, float]]] = {}
         for group in self.param_groups:
-            by_shape: dict[torch.Size, list[Tensor]] = {}
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    by_shape.setdefault(parameter.shape, []).append(parameter)
-            for (rows, columns), parameters in by_shape.items():
-                updates = []
-                for parameter in parameters:
-                    assert parameter.grad is not None
-                    state = self.state[parameter]
-                    if "momentum" not in state:
-                        state["momentum"] = torch.zeros_like(parameter)
-                    momentum: Tensor = state["momentum"].lerp_(parameter.grad, 1 - group["momentum"])
-                    updates.append(torch.lerp(parameter.grad, momentum, group["momentum"]))  # Nesterov
-                part_rows = rows // group["parts"]
-                stacked = orthogonalize(torch.stack(updates).view(-1, part_rows, columns))
-                scale = group["lr"] * max(1, part_rows / columns) ** 0.5
-                for parameter, update in zip(parameters, stacked.reshape(len(parameters), -1, columns), strict=True):
-                    parameter.mul_(1 - group["lr"] * group["weight_decay"]).sub_(update, alpha=scale)
+            for weight in group["params"]:
+                if weight.grad is None:
+                    continue
+                momentum = self._momentum(weight).lerp_(weight.grad, 1 - group["momentum"])
+                update = torch.lerp(weight.grad, momentum, group["momentum"])  # Nesterov
+                weight.mul_(1 - group["lr"] * group["weight_decay"])
+                for matrix, part in zip(weight.chunk(group["parts"]), update.chunk(group["parts"]), strict=True):
+                    rows, columns = matrix.shape
+                    scale = group["lr"] * max(1, rows / columns) ** 0.5
+                    wide = (matrix, part, scale) if rows <= columns else (matrix.mT, part.mT, scale)
+                    by_shape.setdefault(wide[0].shape, []).append(wide)
+        for members in by_shape.values():
+            orthogonal = orthogonalize(torch.stack([part for _, part, _ in members]).to(self.precision))
+            for (matrix, _, scale), turned in zip(members, orthogonal, strict=True):
+                matrix.sub_(turned, alpha=scale)
+
+    def _momentum(self, weight: Tensor) -> Tensor:
+        state = self.state[weight]
+        if "momentum" not in state:
+            state["momentum"] = torch.zeros_like(weight)
+        momentum: Tensor = state["momentum"]
+        return momentum
 
 
 def orthogonalize(matrices: Tensor) -> Tensor:
-    """Replace the singular values of each matrix, (N, R, C), by numbers near 1 (Newton-Schulz, quintic)."""
+    """Replace the singular values of each matrix, (N, R, C) with R <= C, by numbers near 1 (Newton-Schulz, quintic)."""
     a, b, c = _NEWTON_SCHULZ
-    tall = matrices.shape[1] > matrices.shape[2]
-    x = matrices.mT if tall else matrices
-    x = x / (x.norm(dim=(1, 2), keepdim=True) + _EPS)
+    x: Tensor = matrices / (matrices.norm(dim=(1, 2), keepdim=True) + _EPS)
     for _ in range(_NEWTON_SCHULZ_STEPS):
-        gram = x @ x.mT
-        x = a * x + (b * gram + c * gram @ gram) @ x
-    orthogonal: Tensor = x.mT if tall else x
-    return orthogonal
+        gram = torch.bmm(x, x.mT)
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x
 
 
 def parameter_groups(model: nn.Module, params: OptimizerParams) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -94,7 +100,8 @@ def build_optimizers(model: nn.Module, params: OptimizerParams) -> list[torch.op
     muon, adamw = parameter_groups(model, params)
     optimizers: list[torch.optim.Optimizer] = []
     if muon:
-        optimizers.append(Muon(muon, params.matrix_lr, momentum=_MOMENTUM, weight_decay=params.weight_decay))
+        precision = torch.bfloat16 if params.precision == "bf16" else torch.float32
+        optimizers.append(Muon(muon, params.matrix_lr, _MOMENTUM, params.weight_decay, precision))
     betas = (params.beta1, params.beta2)
     optimizers.append(torch.optim.AdamW(adamw, params.peak_lr, betas, params.eps, fused=True))
     for optimizer in optimizers:
