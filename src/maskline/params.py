@@ -153,9 +153,6 @@ class TaskParams(Section):
         return self
 
 
-class TokenizerParams(Section):
-    """Where the vocabulary comes from."""
-
 class NormalizationParams(Section):
     """What becomes of a text before it is cut into words; `auto` is what the language needs."""
 
@@ -175,18 +172,21 @@ class PretrainedTokenizer(Section):
     segmented: bool
 
 
+class TokenizerParams(Section):
+    """Where the vocabulary comes from."""
+
     kind: Literal["wordpiece", "word", "pretrained"]
     vocab_size: Annotated[int, Field(ge=16, le=2**20)]
     min_frequency: Count
+    sample_characters: Annotated[int, Field(ge=1, le=2**40)]
     lowercase: bool
     strip_accents: bool
-    max_unk_rate: Fraction
-    sample_characters: Annotated[int, Field(ge=1, le=2**40)]
-
-
     normalization: NormalizationParams
-class TokenizeParams(Section):
+    max_unk_rate: Fraction
     pretrained: PretrainedTokenizer
+
+
+class TokenizeParams(Section):
     """How token ids are laid out on disk."""
 
     shard_tokens: Annotated[int, Field(ge=1, le=2**30)]  # offsets are 32-bit
