@@ -92,7 +92,7 @@ class DumpCorpus(Section):
     """A dump of a wiki: files that are there, or what Wikimedia publishes."""
 
     paths: list[str]
-    url: Annotated[str, Field(pattern=r"^((https?|file)://)?[^\s:?#]+(:\d+)?[^\s:?#]*$")]
+    url: Annotated[str, Field(pattern=r"^((https?|file)://)?[^:?#]+(:\d+)?[^:?#]*$")]
     wiki: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] | None
     date: Annotated[str, BeforeValidator(_digits), Field(pattern=r"^\d{8}$")] | None
 
@@ -103,6 +103,7 @@ class CorpusParams(Section):
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]+)*$")]
     source: Literal["sample", "hub", "files", "dump"]
     min_characters: Natural
+    near_duplicates: Annotated[float, Field(ge=0.7, le=1)] | None  # below, many pairs are not compared
     validation_fraction: Annotated[float, Field(gt=0, lt=1)]
     sample: SampleCorpus
     hub: HubCorpus
@@ -271,7 +272,7 @@ class OptimizerParams(Section):
     decay_share: Annotated[float, Field(gt=0, le=1)]
     global_batch: Count
     micro_batch: Count
-    precision: Literal["fp32", "bf16"]
+    precision: Literal["auto", "fp32", "bf16"]
     steps: Count | None
     epochs: Count | None
 

@@ -3,7 +3,15 @@ import pytest
 import torch
 
 from maskline.errors import UserError
-from maskline.training.devices import SMALLER_PARTS, autocast, choose_device, describe, keyed_noise, memory_explained
+from maskline.training.devices import (
+    SMALLER_PARTS,
+    autocast,
+    choose_device,
+    choose_precision,
+    describe,
+    keyed_noise,
+    memory_explained,
+)
 from tests.tiny import tiny_params
 
 
@@ -76,6 +84,18 @@ def test_noise_depends_on_its_key_and_leaves_the_global_generator_alone():
     with pytest.raises(KeyboardInterrupt):
         failing()
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "chosen"),
+    [({"avx512_bf16": True}, "bf16"), ({"amx_bf16": True}, "bf16"), ({"avx512_f": True, "avx512_bf16": False}, "fp32")],
+)
+def test_auto_takes_bf16_where_the_cpu_has_instructions_for_it(capabilities, chosen, monkeypatch):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    assert choose_precision("auto", torch.device("cpu")) == chosen
+    for asked in ("bf16", "fp32"):
+        assert choose_precision(asked, torch.device("cpu")) == asked
+    assert choose_precision("auto", torch.device("mps")) == "fp32"
 
 
 def test_bf16_computes_products_in_bfloat16_and_keeps_weights_in_float32():

@@ -24,7 +24,7 @@ from maskline.tasks.classification import EncodedTexts, TextBatch, encode_texts,
 from maskline.tasks.examples import Examples, read_task
 from maskline.tokenization.load import LoadedTokenizer, SpecialIds, load_tokenizer
 from maskline.training import distributed
-from maskline.training.devices import SMALLER_PARTS, describe, memory_explained
+from maskline.training.devices import SMALLER_PARTS, choose_precision, describe, memory_explained
 from maskline.training.export import check_tokenizer, export, model_card, read_model
 from maskline.training.loop import Cadence, Metrics, train
 from maskline.training.progress import process_reporter
@@ -140,6 +140,7 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
         UserError: the data does not fit the parameters, training diverged, memory ran out, or it was interrupted.
     """
     recipe = params.finetune[task]
+    recipe = recipe.model_copy(update={"precision": choose_precision(recipe.precision, device)})
     tokenizer = load_tokenizer(paths.tokenizer)
     sets = {split: read_task(paths.data, split) for split in ("train", "validation")}
     training, validation = (_encode(sets[split], tokenizer, recipe.max_seq_length) for split in sets)
@@ -163,11 +164,13 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
                 model, training, validation, weights, tokenizer.special, recipe, params.seed, device
             )
             steps = recipe.total_steps(objective.steps_per_epoch)
-            identity = _identity(task, start, params, paths)
+            identity = _identity(task, start, params, recipe, paths)
             with process_reporter(f"finetune {task} ({start})", steps, params.compute) as reporter:
                 run = stack.enter_context(Run(identity, reporter.say, exclusive=leads))
                 runs.append(run)
-                reporter.say(f"finetune {task} from {start} weights on {describe(device)}: {steps} steps")
+                reporter.say(
+                    f"finetune {task} from {start} weights on {describe(device)} in {recipe.precision}: {steps} steps"
+                )
                 cadence = Cadence(objective.steps_per_epoch, objective.steps_per_epoch, LOG_EVERY)
                 result = train(objective, recipe, steps, cadence, params.seed, run, reporter)
             if leads:
@@ -228,14 +231,14 @@ def _load(model: ClassificationModel, directory: Path, tokenizer: Path) -> None:
     assert all(name.startswith(("classifier.", "encoder.pooler.")) for name in missing), missing
 
 
-def _identity(task: str, start: str, params: Params, paths: Paths) -> dict[str, Any]:
+def _identity(task: str, start: str, params: Params, recipe: FinetuneParams, paths: Paths) -> dict[str, Any]:
     """Return everything that shapes the result."""
     inputs = {"data": paths.data, "tokenizer": paths.tokenizer}
     if start == "pretrained":
         inputs["pretrained"] = paths.pretrained
     return {
         "stage": f"finetune {task} {start}",
-        "params": {**params.model_dump(include={"seed", "model"}), "finetune": params.finetune[task].model_dump()},
+        "params": {**params.model_dump(include={"seed", "model"}), "finetune": recipe.model_dump()},
         "inputs": {name: sha256(path / MANIFEST) for name, path in inputs.items()},
         "source": source_fingerprint(),
     }

@@ -22,7 +22,7 @@ from maskline.params import Params, PretrainParams
 from maskline.storage import MANIFEST, sha256, source_fingerprint, write_csv, write_json
 from maskline.tokenization.load import SpecialIds, load_tokenizer
 from maskline.training import distributed
-from maskline.training.devices import SMALLER_PARTS, describe, memory_explained
+from maskline.training.devices import SMALLER_PARTS, choose_precision, describe, memory_explained
 from maskline.training.export import export, model_card
 from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import process_reporter
@@ -109,6 +109,8 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     Raises:
         UserError: the data does not fit the parameters, training diverged, memory ran out, or it was interrupted.
     """
+    recipe = params.pretrain.model_copy(update={"precision": choose_precision(params.pretrain.precision, device)})
+    params = params.model_copy(update={"pretrain": recipe})
     tokenizer = load_tokenizer(paths.tokenizer)
     shards = TokenShards(paths.tokens)
     validation = read_premasked(paths.validation)
@@ -128,8 +130,8 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
         Run(identity, reporter.say, exclusive=leads) as run,
     ):
         reporter.say(
-            f"pretrain: {sum(p.numel() for p in model.parameters()):,} parameters on {describe(device)}, "
-            f"{batches.order.count:,} examples, {steps} steps of {_sizes(params.pretrain)} examples"
+            f"pretrain: {sum(p.numel() for p in model.parameters()):,} parameters on {describe(device)} in "
+            f"{recipe.precision}, {batches.order.count:,} examples, {steps} steps of {_sizes(params.pretrain)} examples"
         )
         if source.counts["windows_without_pair"]:
             reporter.say(f"pretrain: {source.counts['windows_without_pair']:,} windows of text have no pair to give")
