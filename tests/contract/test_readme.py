@@ -42,6 +42,8 @@ VERIFIED = {
     "dvc exp run -S masking.rate=0.2 -S seed=1": QUEUE,
     "dvc exp run --queue -S model.layers=2,4": QUEUE,
     "dvc queue start -j 2": QUEUE,
+    "dvc exp run --queue -S pretrain.schedule=linear,cosine,trapezoid -S seed=0,1,2 pretrain": QUEUE,
+    "dvc queue start -j 1": QUEUE,
     "dvc queue status": RUN,
     "dvc exp run --temp -S seed=1": KILLED,
     "python -m pipeline.preset": RUN,

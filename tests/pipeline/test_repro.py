@@ -110,6 +110,9 @@ def test_a_queue_of_masking_rates_leaves_tokenizer_and_shards_alone(project):
         made = outs(project, experiments(project)[name])
         assert {stage: made[stage] for stage in DATA} == {stage: outs(project)[stage] for stage in DATA}
         assert not made["pretrain"].items() & outs(project)["pretrain"].items()
+    compared = call(project, "python -m pipeline.compare && git restore reports").stdout
+    (note,) = [line for line in compared.splitlines() if "pretrained and not evaluated" in line]
+    assert all(name in note for name in new)  # the report of the reference is not taken for theirs
     while not (log := call(project, f"dvc queue logs {new.pop()}", check=False).stdout):
         assert time.monotonic() < deadline
     assert ran(log) == ["pretrain"]

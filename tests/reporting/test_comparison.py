@@ -10,7 +10,7 @@ import pytest
 
 from maskline.errors import UserError
 from maskline.reporting.comparison import compare, to_markdown, write_comparison
-from maskline.reporting.runs import METRICS, Run, read_folder
+from maskline.reporting.runs import METRICS, Run, _evaluated, read_folder
 
 PARAMS = {"seed": 0, "model.layers": 2, "pretrain.peak_lr": 0.002, "compute.device": "cpu"}
 
@@ -123,6 +123,33 @@ def test_without_curves_no_figure_is_left(tmp_path):
     runs = [Run("main", PARAMS, {"mlm.loss": 4.0}, {}, "done")]
     assert [path.name for path in write_comparison(compare(runs), tmp_path / "c")] == ["c.md", "c.csv"]
     assert not (tmp_path / "c.svg").exists()
+
+
+def test_runs_that_were_not_evaluated_have_the_numbers_of_pretraining_alone(tmp_path, write_reports):
+    write_reports(tmp_path)
+    best = {"step": 300, "mlm_loss": 4.25, "mlm_accuracy": 0.3, "nsp_accuracy": None}
+    (tmp_path / "reports" / "pretrain" / "metrics.json").write_text(json.dumps({"best": best}))
+    run = read_folder(tmp_path, PARAMS | {"seed": 1}, "x", evaluated=False)
+    assert run.metrics == {"mlm.loss": 4.25, "mlm.accuracy": 0.3, "nsp.accuracy": None}
+    assert run.state == "done"
+    comparison = compare([make("main", 4.75), run])
+    assert cells(comparison)[0] == ["main, x", "—", "0, 1 (n = 2)", "4.500 ± 0.354", "0.275 ± 0.035", *["—"] * 3]
+    assert comparison.notes == ["x: pretrained and not evaluated; MLM and NSP are those of the best step."]
+    (tmp_path / "reports" / "pretrain" / "metrics.json").unlink()
+    assert read_folder(tmp_path, PARAMS, "x", evaluated=False).state == "no metrics"
+
+
+@pytest.mark.parametrize(
+    ("read", "made", "expected"),
+    [("a", "a", True), ("a", "b", False)],
+)
+def test_what_dvc_locked_tells_whether_a_run_was_evaluated(read, made, expected):
+    def lock(path):
+        return {"deps": {path: {"hash": read}, "src/x.py": {"hash": "c"}}, "outs": {path: {"hash": made}}}
+
+    assert _evaluated({"data": lock("data/models/pretrained")}) == expected
+    assert _evaluated({"data": lock("reports/pretrain/train.csv")})  # an old figure is no old number
+    assert _evaluated({"data": None})
 
 
 def test_a_folder_is_read_as_it_is(tmp_path, write_reports):

@@ -72,10 +72,10 @@ def compare(runs: Sequence[Run]) -> Comparison:
 
     A run that repeats another (same parameters, same numbers) is left out, and a note says so. Finished runs that
     differ by `seed` alone become one row, unless two of them have the same seed or the same numbers. Runs whose
-    parameters differ and whose numbers do not are noted.
+    parameters differ and whose numbers do not are noted, and so are runs that were not evaluated.
     """
     kept, notes = _without_repeats(runs)
-    notes += _unchanged(kept)
+    notes += _unchanged(kept) + _not_evaluated(kept)
     groups: dict[str, list[Run]] = {}
     for run in kept:
         groups.setdefault(fingerprint([_recipe(run), run.state]), []).append(run)
@@ -135,6 +135,11 @@ def _unchanged(runs: Iterable[Run]) -> list[str]:
                 "either that shapes none of them, or nothing was run after the change."
             )
     return notes
+
+
+def _not_evaluated(runs: Iterable[Run]) -> list[str]:
+    names = ", ".join(run.name for run in runs if not run.evaluated)
+    return [f"{names}: pretrained and not evaluated; MLM and NSP are those of the best step."] if names else []
 
 
 def _row(runs: Iterable[Run], reference: Run) -> Row:

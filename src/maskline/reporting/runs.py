@@ -12,6 +12,7 @@ from maskline.errors import UserError
 from maskline.reporting.series import to_series
 
 METRICS = "reports/evaluate/metrics.json"
+PRETRAINING = "reports/pretrain/metrics.json"
 CURVE = "reports/pretrain/validation.csv"
 
 Reader = Callable[[str], str | None]
@@ -26,14 +27,19 @@ class Run:
     params: Mapping[str, Any]
     """Dotted key -> value."""
     metrics: Mapping[str, float | None]
-    """Dotted key of reports/evaluate/metrics.json -> number; None where it is null, NaN or infinite."""
+    """Dotted key of reports/evaluate/metrics.json -> number; None where it is null, NaN or infinite.
+
+    Of a run that was not evaluated, what pretraining itself scored on the same validation set at its best step.
+    """
     curve: Mapping[float, float]
     """Step -> validation loss in nats per masked token, NaN where there is none."""
     state: str
     """done; diverged (a loss is no number); no metrics; or what DVC says: queued, running, failed."""
+    evaluated: bool = True
+    """Whether the stage evaluate ran on what the run made: DVC keeps the former report where it ran others alone."""
 
 
-def read_folder(folder: Path, params: Any, name: str) -> Run:
+def read_folder(folder: Path, params: Any, name: str, *, evaluated: bool = True) -> Run:
     """Return the run whose `reports/` lie in `folder`; `params` is the content of its params.yaml.
 
     Raises:
@@ -44,7 +50,7 @@ def read_folder(folder: Path, params: Any, name: str) -> Run:
         file = folder / path
         return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
 
-    return _read(name, params, read)
+    return _read(name, params, read, evaluated)
 
 
 def read_experiments(revisions: Sequence[str]) -> list[Run]:
@@ -66,7 +72,7 @@ def read_experiments(revisions: Sequence[str]) -> list[Run]:
         raise UserError(f"no experiments to read ({error}): name the folders of the runs to compare instead") from None
     if not runs:
         raise UserError("nothing is committed here: commit the reference run, or name the folders of the runs")
-    return [*runs, read_folder(Path(), _params(states[0]), "workspace")]
+    return [*runs, read_folder(Path(), _params(states[0]), "workspace", evaluated=_evaluated(states[0]))]
 
 
 def _commit(state: Mapping[str, Any]) -> Iterator[Run]:
@@ -91,9 +97,16 @@ def _revision(name: str | None, state: Mapping[str, Any], outcome: str) -> Run:
         return files.read_text(path, encoding="utf-8", errors="replace") if files.isfile(path) else None
 
     try:
-        return _read(name, _params(state), read)
+        return _read(name, _params(state), read, _evaluated(state))
     finally:
         files.close()
+
+
+def _evaluated(state: Mapping[str, Any]) -> bool:
+    """Return whether what stages left in `data/`, as dvc.lock has it, is what the stages after them have read."""
+    data = state["data"] or {"deps": {}, "outs": {}}
+    made = {path: out["hash"] for path, out in data["outs"].items() if path.startswith("data/")}
+    return all(dep["hash"] == made[path] for path, dep in data["deps"].items() if path in made)
 
 
 def _params(state: Mapping[str, Any]) -> Any:
@@ -116,8 +129,13 @@ def _is_json(value: Any) -> bool:
     return True
 
 
-def _read(name: str, params: Any, read: Reader) -> Run:
-    evaluation = _json(read(METRICS), f"{METRICS} of {name}")
+def _read(name: str, params: Any, read: Reader, evaluated: bool) -> Run:
+    if evaluated:
+        evaluation = _json(read(METRICS), f"{METRICS} of {name}")
+    else:
+        best = _json(read(PRETRAINING), f"{PRETRAINING} of {name}").get("best", {})
+        columns = {"mlm.loss": "mlm_loss", "mlm.accuracy": "mlm_accuracy", "nsp.accuracy": "nsp_accuracy"}
+        evaluation = {key: best[column] for key, column in columns.items() if column in best}
     metrics = {
         key: float(value) if value is not None and math.isfinite(value) else None
         for key, value in flatten(evaluation).items()
@@ -128,7 +146,7 @@ def _read(name: str, params: Any, read: Reader) -> Run:
     curve = {step: loss for step, loss in zip(series["step"], series["mlm_loss"], strict=True) if not math.isnan(step)}
     lost = metrics.get("mlm.loss", 0) is None or any(map(math.isnan, curve.values()))
     state = "diverged" if lost else "done" if metrics else "no metrics"
-    return Run(name, _by_name(params, name), metrics, curve, state)
+    return Run(name, _by_name(params, name), metrics, curve, state, evaluated)
 
 
 def _json(text: str | None, source: str) -> dict[str, Any]:
