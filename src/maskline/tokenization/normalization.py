@@ -66,7 +66,7 @@ _TASHKEEL = (
     "\u06e7\u06e8\u06ea-\u06ed\u08d3-\u08e1\u08e3-\u08ff"
 )
 _CONTROLS = r"[\p{Cc}\p{Cf}\p{Co}\x{FFFD}&&[^\t\n\r\x{200C}\x{200D}]]"
-_USELESS_JOINERS = r"\x{200C}+(?!\w)|(?<![\w\x{200C}])\x{200C}+"
+_USELESS_JOINERS = r"(?<![\w\x{200C}])\x{200C}+|\x{200C}+(?!\w)"
 
 
 def policy_of(language: str) -> Policy:
