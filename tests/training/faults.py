@@ -4,8 +4,10 @@ import json
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from maskline.errors import UserError
@@ -64,6 +66,10 @@ def die(_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def wait_for_ever(_):
+    signal.pause()
+
+
 def give_up(_):
     raise UserError("a shard is gone: bring it back")
 
@@ -74,6 +80,17 @@ def fail(_):
 
 def spoil_gradient(objective):
     objective.model.encoder.embeddings.token.weight.register_hook(lambda gradient: gradient * torch.nan)
+
+
+def unmask():
+    """Leave nothing to predict in any example."""
+    real = PretrainingObjective.microbatches
+
+    def microbatches(objective, step):
+        nothing = np.zeros(0, np.int64)
+        return [replace(batch, masked_positions=nothing, masked_labels=nothing) for batch in real(objective, step)]
+
+    PretrainingObjective.microbatches = microbatches
 
 
 def run_out_of_memory(_):

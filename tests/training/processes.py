@@ -3,7 +3,6 @@
 import importlib
 import multiprocessing
 import os
-import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
+from torch.distributed import TCPStore
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60
@@ -93,19 +93,15 @@ def _run(name, arguments, folder, faults, environment, said, complaint):
 
 def group(count, name, arguments, folder, faults=()):
     """Start `count` processes of a command as torchrun does; `faults` are pairs of a rank (None: all) and a fault."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return [
-        Command(
-            name,
-            arguments,
-            folder,
-            [fault for place, fault in faults if place in (None, rank)],
-            {
-                "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(count),
-                "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-            },
-        )
-        for rank in range(count)
-    ]  # fmt: skip
+    store = TCPStore(
+        "127.0.0.1", 0, is_master=True, wait_for_workers=False
+    )  # as torchrun has it, outside the processes
+    environment = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port)}
+    environment["TORCHELASTIC_USE_AGENT_STORE"] = "True"
+    commands = []
+    for rank in range(count):
+        of_rank = [fault for place, fault in faults if place in (None, rank)]
+        place = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+        commands.append(Command(name, arguments, folder, of_rank, environment | place))
+        commands[-1].store = store  # lives as long as they do
+    return commands
