@@ -19,7 +19,7 @@ def main(
     """
     import typer
 
-    from maskline.corpus.articles import write_corpus
+    from maskline.corpus.selection import write_corpus
     from maskline.corpus.sources import open_source
     from maskline.params import load
     from maskline.tasks.data import write_task
@@ -30,7 +30,13 @@ def main(
     articles = open_source(loaded.corpus, loaded.compute.workers, typer.echo)
     examples = {name: open_task(name, task) for name, task in loaded.tasks.items()}
 
-    manifest = write_corpus(corpus, articles, loaded.corpus.min_characters, loaded.corpus.validation_fraction)
+    manifest = write_corpus(
+        corpus,
+        articles,
+        loaded.corpus.min_characters,
+        loaded.corpus.validation_fraction,
+        loaded.corpus.near_duplicates,
+    )
     typer.echo(f"{corpus}: {manifest['articles']:,} articles of {manifest['read']:,} read, {manifest['words']:,} words")
     typer.echo(_listed("splits", {split: counts["articles"] for split, counts in manifest["splits"].items()}))
     typer.echo(_listed("dropped", manifest["dropped"]))

@@ -132,7 +132,7 @@ def small(tmp_path_factory):
 
 def other_sources(folder, publish):
     """Yield settings under which `fetch` reads what it does not read for files, and the error that ends it."""
-    pages = {str(i): {"title": f"Page {i}", "extract": f"It is about {i} and little more."} for i in range(40)}
+    pages = {str(i): {"title": f"Page {i}", "extract": f"It is about {chr(97 + i) * 9} and little."} for i in range(40)}
     tweets = "text,sentiment\n" + "".join(f"tweet {i},{('positive', 'negative')[i % 2]}\n" for i in range(60))
     yield (
         {

@@ -5,7 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maskline.corpus import articles
-from maskline.corpus.articles import Article, Source, clean, read_articles, write_corpus
+from maskline.corpus.articles import Article, Source, clean, read_articles
+from maskline.corpus.selection import write_corpus
 from maskline.errors import UserError
 from maskline.storage import MANIFEST, sha256
 
@@ -16,8 +17,9 @@ def article(number, text=None):
     )
 
 
-def corpus(directory, items, min_characters=0, validation_fraction=0.5):
-    return write_corpus(directory, Source(items, {"source": "test"}, "none"), min_characters, validation_fraction)
+def corpus(directory, items, min_characters=0, validation_fraction=0.5, near_duplicates=None):
+    source = Source(items, {"source": "test"}, "none")
+    return write_corpus(directory, source, min_characters, validation_fraction, near_duplicates)
 
 
 @pytest.mark.parametrize(
@@ -50,17 +52,21 @@ def test_cleaning_twice_is_cleaning_once(raw):
 
 
 def test_what_is_dropped_is_counted(tmp_path):
-    items = [article(i) for i in range(20)]
+    items = [article(i, f"Nothing but {chr(ord('a') + i) * 9}.") for i in range(20)]
     items += [
         article(20, "\u200b \n"),
         article(21, "Short."),
-        article(22, "Text  of\xa0article 3."),
-        article(4, "Another text under a known id."),
+        article(3, "Nothing  but\xa0ddddddddd."),
+        article(4, "Not this."),
+        article(23, "Nearly a copy, of which there are many, is number 23."),
+        article(24, "Nearly a copy, of which there are many, is number 24 here."),
     ]
-    manifest = corpus(tmp_path / "corpus", items, min_characters=10)
-    assert manifest["dropped"] == {"empty": 1, "short": 1, "duplicate_text": 1, "duplicate_id": 1}
-    assert manifest["read"] == manifest["articles"] + 4 == 24
-    assert list(read_articles(tmp_path / "corpus", None)) == items[:20]
+    manifest = corpus(tmp_path / "corpus", items, min_characters=9, near_duplicates=0.7)
+    dropped = {"empty": 1, "short": 1, "duplicate_text": 1, "duplicate_id": 1, "near_duplicate": 1}
+    assert manifest["dropped"] == dropped
+    assert manifest["read"] == manifest["articles"] + 5 == 26
+    assert manifest["near_duplicates"] == 0.7
+    assert list(read_articles(tmp_path / "corpus", None)) == [*items[:20], items[-1]]
 
 
 def test_the_manifest_counts_what_is_there(tmp_path):
@@ -107,7 +113,7 @@ def test_files_are_bounded_and_equal_rows_are_equal_bytes(tmp_path, monkeypatch)
     def stream():
         nonlocal drawn
         for drawn in range(1, 16):
-            written = len(list((tmp_path / "a").glob("articles-*.parquet"))) * 6
+            written = len(list((tmp_path / "a").glob("staged-*/articles-*.parquet"))) * 6
             assert drawn - written <= 9
             yield article(drawn)
 
@@ -120,7 +126,7 @@ def test_files_are_bounded_and_equal_rows_are_equal_bytes(tmp_path, monkeypatch)
 
 
 def test_an_empty_corpus_says_what_was_dropped(tmp_path):
-    with pytest.raises(UserError, match=r"the corpus is empty: of 2 articles read.* 2 short.*corpus.min_characters"):
+    with pytest.raises(UserError, match=r"the corpus is empty: of 2 articles read.*2 short.*corpus.min_characters"):
         corpus(tmp_path / "corpus", [article(1), article(2)], min_characters=1000)
     assert not (tmp_path / "corpus" / MANIFEST).exists()
     with pytest.raises(UserError, match="the corpus is empty: of 0 articles"):

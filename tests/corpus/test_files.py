@@ -8,7 +8,8 @@ import pytest
 
 from maskline import params
 from maskline.corpus import files
-from maskline.corpus.articles import read_articles, write_corpus
+from maskline.corpus.articles import read_articles
+from maskline.corpus.selection import write_corpus
 from maskline.errors import UserError
 
 ARWIKI = Path("../shared/data/arwiki")

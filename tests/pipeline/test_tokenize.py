@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from maskline.corpus.articles import Article, Source, read_articles, write_corpus
+from maskline.corpus.articles import Article, Source, read_articles
+from maskline.corpus.selection import write_corpus
 from maskline.examples.shards import TokenShards
 from maskline.params import load, read_yaml
 from maskline.storage import INCOMPLETE, MANIFEST, read_json, sha256

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from maskline.corpus.articles import Article, Source, read_articles, write_corpus
+from maskline.corpus.articles import Article, Source, read_articles
+from maskline.corpus.selection import write_corpus
 from maskline.params import read_yaml
 from maskline.storage import MANIFEST, read_json, read_manifest, sha256
 from maskline.tokenization.load import load_tokenizer

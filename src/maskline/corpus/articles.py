@@ -9,7 +9,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from maskline.corpus.split import Split, split_of
-from maskline.errors import UserError
-from maskline.storage import atomic, fresh_directory, read_manifest, write_manifest
+from maskline.storage import atomic, read_manifest
 
 ROW_GROUP = 1_000
 """Articles that are in memory at once."""
@@ -72,98 +70,6 @@ def clean_line(text: str) -> str:
     return clean(text).replace("\n", " ")
 
 
-def write_corpus(directory: Path, source: Source, min_characters: int, validation_fraction: float) -> dict[str, Any]:
-    """Write the articles of `source` that are worth keeping to a new `directory`; return its manifest.
-
-    Every article is cleaned. Dropped are the empty ones, those shorter than `min_characters`, and, of those with equal
-    text or equal id, all but the first.
-
-    Raises:
-        UserError: nothing is left, or one of the splits is empty.
-    """
-    fresh_directory(directory)
-    selection = _Selection(min_characters, validation_fraction)
-    write_parquet(directory, "articles", SCHEMA, selection.keep(source.articles))
-    selection.leave_out(source.dropped)
-    selection.check()
-    content = {
-        "provenance": source.provenance,
-        "licence": source.licence,
-        "validation_fraction": validation_fraction,
-        "min_characters": min_characters,
-        **selection.report(),
-        **source.report(),
-    }
-    write_manifest(directory, content)
-    return content
-
-
-class _Selection:
-    """Which articles are kept, counting all of them."""
-
-    def __init__(self, min_characters: int, validation_fraction: float) -> None:
-        self.min_characters = min_characters
-        self.validation_fraction = validation_fraction
-        self.read = 0
-        self.dropped = dict.fromkeys(("empty", "short", "duplicate_text", "duplicate_id"), 0)
-        self.splits = {split: Counter[str](articles=0, characters=0, words=0) for split in ("train", "validation")}
-        self._seen: set[int] = set()
-
-    def keep(self, articles: Iterable[Article]) -> Iterator[Article]:
-        for raw in articles:
-            self.read += 1
-            article = Article(clean_line(raw.id), clean_line(raw.title), clean_line(raw.url), clean(raw.text))
-            if reason := self._fault(article):
-                self.dropped[reason] += 1
-                continue
-            counts = self.splits[split_of(article.id, self.validation_fraction)]
-            counts.update(articles=1, characters=len(article.text), words=len(article.text.split()))
-            yield article
-
-    def _fault(self, article: Article) -> str | None:
-        if not article.text:
-            return "empty"
-        if len(article.text) < self.min_characters:
-            return "short"
-        if self._repeated(article.text, b"text"):
-            return "duplicate_text"
-        if self._repeated(article.id, b"id"):
-            return "duplicate_id"
-        return None
-
-    def _repeated(self, value: str, kind: bytes) -> bool:
-        # 60 bits are what the smallest Python integer of their size holds: about 70 bytes a value with the set, so
-        # that ten million articles fit; one of them is taken for another with a chance of one in ten thousand.
-        digest = int.from_bytes(blake2b(value.encode(), digest_size=8, person=kind).digest(), "big") >> 4
-        known = digest in self._seen
-        self._seen.add(digest)
-        return known
-
-    def leave_out(self, pages: Counter[str]) -> None:
-        """Count pages that were read, and left out before they came here."""
-        self.read += pages.total()
-        self.dropped = {**pages, **self.dropped}
-
-    def check(self) -> None:
-        kept = sum(counts["articles"] for counts in self.splits.values())
-        if not kept:
-            reasons = ", ".join(f"{count} {reason}" for reason, count in self.dropped.items() if count) or "none read"
-            raise UserError(
-                f"the corpus is empty: of {self.read} articles read, none is left ({reasons}); "
-                "check corpus.source, or lower corpus.min_characters"
-            )
-        for split, counts in self.splits.items():
-            if not counts["articles"]:
-                raise UserError(
-                    f"the {split} split is empty: all {kept} articles are in the other one; add articles, or change "
-                    f"corpus.validation_fraction (now {self.validation_fraction:g})"
-                )
-
-    def report(self) -> dict[str, Any]:
-        total = sum(self.splits.values(), Counter[str]())
-        return {"read": self.read, **total, "splits": self.splits, "dropped": self.dropped}
-
-
 def write_parquet(directory: Path, name: str, schema: pa.Schema, rows: Iterable[NamedTuple]) -> None:
     """Stream `rows` to `name-00000.parquet` and on: fixed row groups and files, so that equal rows are equal bytes."""
     columns = schema.names
@@ -187,12 +93,15 @@ def read_articles(directory: Path, split: Split | None) -> Iterator[Article]:
     Raises:
         UserError: the directory is not what fetch wrote.
     """
-    manifest = read_manifest(directory, "fetch")
-    fraction = manifest["validation_fraction"]
-    for name in sorted(manifest["files"]):
-        with pq.ParquetFile(directory / name) as file:
+    fraction = read_manifest(directory, "fetch")["validation_fraction"]
+    for article in read_parquet(directory):
+        if split is None or split_of(article.id, fraction) == split:
+            yield article
+
+
+def read_parquet(directory: Path) -> Iterator[Article]:
+    """Yield the articles that `write_parquet` wrote, a row group in memory at a time."""
+    for path in sorted(directory.glob("articles-*.parquet")):
+        with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(ROW_GROUP):
-                for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                    article = Article(*row)
-                    if split is None or split_of(article.id, fraction) == split:
-                        yield article
+                yield from map(Article._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
