@@ -46,6 +46,8 @@ class Row:
     series: tuple[Series, ...] = ()
     """The raw values, ours first."""
     note: str = ""
+    spread: tuple[float, float] | None = None
+    """The least and the greatest ratio of a repetition."""
 
     @property
     def met(self) -> bool | None:
@@ -92,7 +94,9 @@ def against(
     subject: str, ours: Series, theirs: Series, target: float | None = None, *, peer: str = "", note: str = ""
 ) -> Row:
     """Return the row of how many times theirs ours is: the median over the repetitions."""
-    return Row(subject, peer or theirs.name, median(ratios(ours, theirs)), target, series=(ours, theirs), note=note)
+    found = ratios(ours, theirs)
+    spread = min(found), max(found)
+    return Row(subject, peer or theirs.name, median(found), target, series=(ours, theirs), spread=spread, note=note)
 
 
 def measured(

@@ -16,21 +16,27 @@ from maskline.examples.premasked import read_premasked
 from maskline.examples.shards import TokenShards
 from maskline.params import Params
 from maskline.tokenization.load import load_tokenizer
+from maskline.training.devices import choose_precision
 from maskline.training.loop import _update
 from maskline.training.optimizers import build_optimizers
-from maskline.training.pretraining import PretrainingObjective, new_model
+from maskline.training.pretraining import PretrainingObjective, new_batches, new_model
 
 CHUNK = 1024
+
+
+def resolved(params: Params, device: torch.device) -> Params:
+    """Return `params` with the precision that `device` gets from them."""
+    precision = choose_precision(params.pretrain.precision, device)
+    return params.model_copy(update={"pretrain": params.pretrain.model_copy(update={"precision": precision})})
 
 
 def objective(params: Params, data: Path, device: torch.device) -> PretrainingObjective:
     """Return what the stage `pretrain` trains on the data in a folder laid out as `data`."""
     tokenizer = load_tokenizer(data / "tokenizer")
     shards = TokenShards(data / "tokens" / "train")
-    recipe = params.pretrain
-    source = PairSource(shards, recipe.max_seq_length, nsp=recipe.nsp)
+    source = PairSource(shards, params.pretrain.max_seq_length, nsp=params.pretrain.nsp)
     masker = Masker(params.masking, tokenizer.special, tokenizer.vocab_size)
-    batches = PretrainingBatches(source, masker, tokenizer.special, seed=params.seed, global_batch=recipe.global_batch)
+    batches = new_batches(params, source, masker, tokenizer.special)
     model = new_model(params, tokenizer.vocab_size, shards).to(device)
     return PretrainingObjective(model, batches, read_premasked(data / "validation"), params, device)
 
@@ -39,7 +45,7 @@ class Ours:
     """The loop's update, step by step, at a tenth of the peak rates: far from where training could diverge."""
 
     def __init__(self, params: Params, data: Path, device: torch.device) -> None:
-        self.params = params
+        self.params = params = resolved(params, device)
         self.objective = objective(params, data, device)
         self.optimizers = build_optimizers(self.objective.model, params.pretrain)
         self.step = 0

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import SUBJECTS
-from benchmarks.measure import Row, ratios
+from benchmarks.measure import Row
 from maskline.reporting.tables import ABSENT, markdown
 from maskline.storage import read_json, write_json, write_text
 
@@ -92,11 +92,9 @@ def table(title: str, rows: Sequence[dict[str, Any]]) -> "Table":
 
 
 def _content(row: Row) -> dict[str, Any]:
-    spread = ratios(*row.series) if len(row.series) == 2 else ()
     return {
         **{key: value for key, value in asdict(row).items() if key != "series"},
         "met": row.met,
-        "ratio_spread": [min(spread), max(spread)] if spread else None,
         "series": [{**asdict(series), "median": series.median} for series in row.series],
     }
 
@@ -120,8 +118,8 @@ def _page(name: str, content: dict[str, Any]) -> str:
 def _cells(row: dict[str, Any]) -> list[str]:
     sides = [_series(series) for series in row["series"][:2]] + [ABSENT] * (2 - len(row["series"]))
     ratio = ABSENT if row["ratio"] is None else f"{row['ratio']:.3g}"
-    if row["ratio_spread"]:
-        ratio += " ({:.3g} to {:.3g})".format(*row["ratio_spread"])
+    if row["spread"]:
+        ratio += " ({:.3g} to {:.3g})".format(*row["spread"])
     target = ABSENT if row["target"] is None else f"{row['bound']} {row['target']:g}"
     met = {True: "yes", False: "no", None: ABSENT}[row["met"]]
     return [row["subject"], row["peer"], *sides, ratio, target, met]

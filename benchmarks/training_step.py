@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
 from benchmarks.corpus import reference_data
 from benchmarks.flops import matrix_product_rate, training_flops, wait
 from benchmarks.measure import Row, Series, against, interleaved
-from benchmarks.ours import Features, Ours, real_tokens
+from benchmarks.ours import Features, Ours, real_tokens, resolved
 from benchmarks.peers.hf import HuggingFace, trainer_rate
 from benchmarks.peers.peer import Feature, Peer, Recipe
 from benchmarks.peers.plain import Plain
@@ -21,8 +21,6 @@ from benchmarks.report import cores
 from benchmarks.synthetic import write_data
 from maskline.params import PARAMS, Params, parse, read_yaml
 from maskline.tokenization.load import load_tokenizer
-
-Precision = Literal["fp32", "bf16"]
 
 
 @dataclass(frozen=True)
@@ -53,15 +51,15 @@ def transformer(layers: int, hidden: int, heads: int, positions: int = 128) -> d
     return sizes | {"max_positions": positions, "activation": "gelu", "dropout": 0.0}
 
 
-def recipe(batch: int, precision: Precision) -> dict[str, Any]:
+def recipe(batch: int) -> dict[str, Any]:
     """Return a section `pretrain` that trains as the peers do: AdamW on everything, batches of one piece."""
     sizes = {"global_batch": batch, "micro_batch": batch, "max_seq_length": 128, "nsp": True}
-    return sizes | {"optimizer": "adamw", "clip_norm": 1.0, "precision": precision}
+    return sizes | {"optimizer": "adamw", "clip_norm": 1.0}
 
 
 LARGE_VOCABULARY = Cell(
     "training step, 64k vocabulary",
-    {"model": transformer(4, 128, 4), "pretrain": recipe(32, "fp32")},
+    {"model": transformer(4, 128, 4), "pretrain": recipe(32)},
     vocab_size=64_000,
     updates={"ours": 5},
     targets={"HF": 6.5, "plain": 6.5},
@@ -75,7 +73,7 @@ DEFAULT = Cell(
 )
 BASE = Cell(
     "training step, BERT-base",
-    {"model": transformer(12, 768, 12, 512), "pretrain": recipe(8, "bf16")},
+    {"model": transformer(12, 768, 12, 512), "pretrain": recipe(8)},
     vocab_size=30_522,
     updates={},
     targets={"HF": 1.3},
@@ -116,7 +114,7 @@ class Contest:
         """Build them; synthetic text goes to the directory `scratch`."""
         self.cell = cell
         self.device = device
-        self.params = cell.params()
+        self.params = resolved(cell.params(), device)
         batch = self.params.pretrain.global_batch
         self.data = (
             write_data(scratch, self.params, cell.vocab_size, documents=100 * batch)
@@ -134,8 +132,8 @@ class Contest:
         }
         builders: dict[str, Callable[..., Peer]] = {"HF": hugging_face, **textbook}
         self.peers = {name: builders[name](recipe=Recipe()) for name in cell.targets}
-        if (precision := self.params.pretrain.precision) != "fp32":
-            self.peers["HF at our precision"] = hugging_face(recipe=Recipe(precision=precision))
+        if self.params.pretrain.precision == "bf16":
+            self.peers["HF at our precision"] = hugging_face(recipe=Recipe(precision="bf16"))
 
     def contenders(self) -> dict[str, Callable[[], float]]:
         """Return a turn of each: a few updates that give their real tokens."""

@@ -1,0 +1,229 @@
+"""Time to loss: how long ours and the recipe of `transformers` take to the same validation MLM loss on the default run.
+
+Both train the same architecture on the same windows of text and are scored by the same code on the fixed validation
+set; what the clock leaves out is the same for both: loading, scoring, and for HF making lists of its examples. HF's
+learning rate falls with the time that is left, as if its user had known how many updates fit.
+"""
+
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import typer
+
+from benchmarks.clock import Clock
+from benchmarks.corpus import reference_data
+from benchmarks.measure import Row, Series
+from benchmarks.ours import Features, Ours, objective, resolved
+from benchmarks.peers.hf import HuggingFace
+from benchmarks.peers.peer import Recipe
+from benchmarks.report import REPORTS, cores
+from maskline.errors import UserError
+from maskline.model.convert import from_hugging_face
+from maskline.params import PARAMS, Params, load
+from maskline.storage import read_json, write_json
+from maskline.training.loop import Cadence, Metrics, train
+from maskline.training.pretraining import PretrainingObjective
+from maskline.training.progress import Reporter
+from maskline.training.states import Run
+
+SUBJECT = "time to loss"
+SECONDS = 240.0
+LEARNING_RATES = (3e-4, 1e-3, 3e-3)
+"""Of HF; for a model this small the best is between the ends."""
+WARMUP_SHARE = 0.05
+SHARES = (1 / 5, 2 / 5, 4 / 5)
+"""Of HF's time: what ours is planned for, one after the other until its loss is reached."""
+SCORES = 8
+"""Of ours in a run."""
+CHASE_SECONDS = 2400.0
+SCORED_EVERY_SECONDS = 60.0
+RECORD = "time_to_loss_sweep.json"
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class Score:
+    """How far a run was."""
+
+    seconds: float
+    updates: int
+    mlm_loss: float
+    nsp_accuracy: float | None
+
+
+def rows() -> list[Row]:
+    """Run HF once, at the best learning rate of the recorded sweep, and ours until it is where HF came to.
+
+    Raises:
+        UserError: no sweep is recorded.
+    """
+    path = REPORTS / RECORD
+    if not path.is_file():
+        raise UserError(f"{path} is missing: run `python -m benchmarks time_to_loss --full` once, for an hour")
+    record = read_json(path)
+    params, data = _prepare()
+    return [_against_hf(params, data, hugging_face(params, data, record["best"], SECONDS)), _chase(record)]
+
+
+def full_rows() -> list[Row]:
+    """Try every learning rate of HF, chase the loss that ours has after as long, and record both."""
+    params, data = _prepare()
+    sweep = {rate: hugging_face(params, data, rate, SECONDS) for rate in LEARNING_RATES}
+    best = min(sweep, key=lambda rate: sweep[rate][-1].mlm_loss)
+    goal = ours(params, data, SECONDS)[-1]
+    chase = hugging_face(params, data, best, CHASE_SECONDS, goal.mlm_loss)
+    record = {
+        "seconds": SECONDS,
+        "sweep": [{"peak_lr": rate, **asdict(scores[-1])} for rate, scores in sweep.items()],
+        "best": best,
+        "ours": asdict(goal),
+        "chase": [asdict(score) for score in chase],
+    }
+    write_json(REPORTS / RECORD, record)
+    return [_against_hf(params, data, sweep[best]), _chase(record)]
+
+
+def _prepare() -> tuple[Params, Path]:
+    torch.set_num_threads(cores())
+    return resolved(load(PARAMS), CPU), reference_data()
+
+
+def _against_hf(params: Params, data: Path, theirs: list[Score]) -> Row:
+    """Return how many times sooner ours reaches HF's last loss."""
+    goal = theirs[-1]
+    reached = next((score for share in SHARES if (score := _reach(params, data, goal, share))), None)
+    note = f"HF: {goal.mlm_loss:.3f} nats after {goal.updates:,} updates"
+    if reached is None:
+        return Row(SUBJECT, "HF, its best of three learning rates", None, 5.0, note=f"{note}; ours did not reach it")
+    return Row(
+        SUBJECT,
+        "HF, its best of three learning rates",
+        goal.seconds / reached.seconds,
+        5.0,
+        series=(Series("ours", "s", (reached.seconds,)), Series("HF", "s", (goal.seconds,))),
+        note=f"{note}; ours: {reached.mlm_loss:.3f} after {reached.updates:,}",
+    )
+
+
+def _reach(params: Params, data: Path, goal: Score, share: float) -> Score | None:
+    last = ours(params, data, share * goal.seconds, goal.mlm_loss)[-1]
+    return last if last.mlm_loss <= goal.mlm_loss else None
+
+
+def _chase(record: dict[str, Any]) -> Row:
+    """Return how many times longer HF takes to the loss that ours has after `SECONDS`."""
+    goal, last = Score(**record["ours"]), Score(**record["chase"][-1])
+    reached = last.mlm_loss <= goal.mlm_loss
+    outcome = "reached it" if reached else f"was stopped at {last.mlm_loss:.3f}: the ratio is a lower bound"
+    return Row(
+        SUBJECT,
+        f"HF to the loss of ours at {goal.seconds:.0f} s",
+        last.seconds / goal.seconds,
+        None,
+        series=(Series("ours", "s", (goal.seconds,)), Series("HF", "s", (last.seconds,))),
+        note=f"recorded by --full; ours: {goal.mlm_loss:.3f} nats; HF {outcome}",
+    )
+
+
+def hugging_face(params: Params, data: Path, peak_lr: float, seconds: float, until: float | None = None) -> list[Score]:
+    """Train HF for `seconds`, or until its validation MLM loss is `until` at most; return its scores, the last last.
+
+    It is scored at the end, and every `SCORED_EVERY_SECONDS` where there is an `until`.
+    """
+    clock = Clock()
+
+    def schedule(_: int) -> float:
+        share = clock.seconds / seconds
+        return min((share + 1e-3) / WARMUP_SHARE, max(0.0, 1 - share) / (1 - WARMUP_SHARE))
+
+    judge = objective(params, data, CPU)
+    peer = HuggingFace(params, data / "tokenizer", Recipe(peak_lr, schedule), CPU)
+    batches = Features(judge.batches).batched(params.pretrain.global_batch)
+    scores: list[Score] = []
+    updates, due = 0, SCORED_EVERY_SECONDS if until is not None else seconds
+    while not scores or (clock.seconds < seconds and (until is None or scores[-1].mlm_loss > until)):
+        while clock.seconds < min(due, seconds):
+            features = next(batches)
+            with clock.running():
+                peer.update(features)
+            updates += 1
+        due += SCORED_EVERY_SECONDS
+        missing = from_hugging_face(judge.model, peer.model.state_dict())
+        assert not missing
+        scores.append(_score(clock, updates, judge.evaluate()))
+        _say(f"HF, learning rate {peak_lr:g}", scores[-1])
+    return scores
+
+
+def ours(params: Params, data: Path, seconds: float, until: float | None = None) -> list[Score]:
+    """Train ours by the product's loop for a run planned to last `seconds`, or until its loss is `until` at most."""
+    recipe = params.pretrain
+    reference = recipe.total_steps(1)
+    steps = max(2, round(seconds * _updates_per_second(params, data)))
+    warmup = min(steps - 1, round(recipe.warmup_steps * steps / max(steps, reference)))
+    planned = recipe.model_copy(update={"steps": steps, "epochs": None, "warmup_steps": warmup})
+    params = params.model_copy(update={"pretrain": planned})
+    watched = Watched(params, data, until)
+    cadence = Cadence(max(1, steps // SCORES), recipe.checkpoint_every, recipe.log_every)
+    with tempfile.TemporaryDirectory() as directory, Reporter("ours", steps, "silent") as reporter:
+        run = Run({"stage": "benchmark"}, lambda _: None, root=Path(directory))
+        try:
+            with run, watched.clock.running():
+                train(watched, planned, steps, cadence, params.seed, run, reporter)
+        except Reached:
+            pass
+    return watched.scores
+
+
+class Reached(Exception):  # noqa: N818
+    """The loss that a run was for."""
+
+
+class Watched(PretrainingObjective):
+    """The product's objective, whose scores are noted with the time that training took so far."""
+
+    def __init__(self, params: Params, data: Path, until: float | None) -> None:
+        made = objective(params, data, CPU)
+        super().__init__(made.model, made.batches, made.validation, params, CPU)
+        self.until = until
+        self.clock = Clock()
+        self.scores: list[Score] = []
+
+    def microbatches(self, step: int) -> list[Any]:
+        """Return the batches of update `step`, which is counted."""
+        self.updates = step + 1
+        return super().microbatches(step)
+
+    def evaluate(self) -> Metrics:
+        """Score, note it, and end the run where that is what it was for."""
+        with self.clock.standing():
+            metrics = super().evaluate()
+        self.scores.append(_score(self.clock, self.updates, metrics))
+        _say("ours", self.scores[-1])
+        if self.until is not None and self.scores[-1].mlm_loss <= self.until:
+            raise Reached
+        return metrics
+
+
+def _updates_per_second(params: Params, data: Path) -> float:
+    """Return how fast ours is on this machine now."""
+    contender = Ours(params, data, CPU)
+    for _ in range(5):
+        contender.update()
+    started = time.perf_counter()
+    for _ in range(30):
+        contender.update()
+    return 30 / (time.perf_counter() - started)
+
+
+def _score(clock: Clock, updates: int, metrics: Metrics) -> Score:
+    assert metrics["mlm_loss"] is not None
+    return Score(clock.seconds, updates, metrics["mlm_loss"], metrics["nsp_accuracy"])
+
+
+def _say(who: str, score: Score) -> None:
+    typer.echo(f"{who}: {score.seconds:.0f} s, {score.updates:,} updates, MLM loss {score.mlm_loss:.3f}", err=True)
