@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from tokenizers import Tokenizer, models
 
 from maskline.errors import UserError
 from maskline.params import PretrainedTokenizer
@@ -15,31 +15,9 @@ from maskline.tokenization.build import build
 from maskline.tokenization.encoding import ChunkEncoder
 from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.save import save
+from tests.theirs import ODD, USUAL, write_theirs
 
-ODD = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"}
-USUAL = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
 LINES = ["play the games", "Plays! of [MASK] <mask> ك", "", "the playful 中文 of of"]
-
-
-def write(directory, tokens=USUAL, extra=(), never_split=(), **config):
-    """Write a small cased BERT tokenizer whose special tokens stand amid its pieces and at the end."""
-    pieces = ["play", "##s", tokens["sep_token"], "the", tokens["unk_token"], "of", *extra, "games", "##ful", "!", "P"]
-    pieces += ["##lay", tokens["cls_token"], tokens["pad_token"], tokens["mask_token"], "中", "文"]
-    vocabulary = {piece: number for number, piece in enumerate(pieces)}
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=tokens["unk_token"]))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    ends = [(tokens[name], vocabulary[tokens[name]]) for name in ("sep_token", "cls_token")]
-    tokenizer.post_processor = processors.BertProcessing(*ends)
-    tokenizer.add_special_tokens(list(tokens.values()))
-    tokenizer.enable_truncation(7)
-    tokenizer.enable_padding()
-    directory.mkdir()
-    tokenizer.save(str(directory / "tokenizer.json"))
-    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 60, **tokens, **config}
-    settings |= {"never_split": list(never_split)} if never_split else {}
-    (directory / "tokenizer_config.json").write_text(json.dumps(settings))
-    return directory
 
 
 def take(params, name, **changes):
@@ -49,7 +27,7 @@ def take(params, name, **changes):
 
 @pytest.mark.parametrize("tokens", [USUAL, ODD], ids=["usual", "odd"])
 def test_ids_and_special_tokens_are_its_own(tokens, params, tmp_path):
-    built = take(params, write(tmp_path / "theirs", tokens, do_lower_case=False))
+    built = take(params, write_theirs(tmp_path / "theirs", tokens, do_lower_case=False))
     tokenizer = built.tokenizer
     assert list(tokenizer.special) == [12, 4, 11, 2, 13]
     assert tokenizer.vocab_size == 16
@@ -75,7 +53,7 @@ print(json.dumps([loaded(lines)["input_ids"], special, loaded.model_max_length])
 @pytest.mark.parametrize("tokens", [USUAL, ODD], ids=["usual", "odd"])
 def test_transformers_reloads_it_with_the_same_ids_in_a_fresh_process(tokens, params, tmp_path):
     chosen = params(kind="pretrained")
-    built = take(params, write(tmp_path / "theirs", tokens))
+    built = take(params, write_theirs(tmp_path / "theirs", tokens))
     save(built.tokenizer.backend, tmp_path / "ours", chosen, built.provenance, built.settings)
     ours = load_tokenizer(tmp_path / "ours")
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "ours")]
@@ -90,7 +68,7 @@ def test_transformers_reloads_it_with_the_same_ids_in_a_fresh_process(tokens, pa
 
 
 def test_a_vocabulary_may_leave_ids_out(params, tmp_path):
-    theirs = write(tmp_path / "theirs")
+    theirs = write_theirs(tmp_path / "theirs")
     content = read_json(theirs / "tokenizer.json")
     content["model"]["vocab"]["last"] = 20
     (theirs / "tokenizer.json").write_text(json.dumps(content))
@@ -102,7 +80,7 @@ def test_a_vocabulary_may_leave_ids_out(params, tmp_path):
 
 @pytest.mark.parametrize("where", ["extra", "never_split"])
 def test_a_tokenizer_of_segments_is_not_given_plain_text(where, params, tmp_path):
-    theirs = write(tmp_path / "arabertv2", **{where: ["ال+", "+ها"]})
+    theirs = write_theirs(tmp_path / "arabertv2", **{where: ["ال+", "+ها"]})
     with pytest.raises(UserError, match=r"expects text segmented by Farasa \(its vocabulary has \+ها, ال\+\)"):
         take(params, theirs)
     assert take(params, theirs, segmented=True).provenance["pretrained"]["segmented"] is True
@@ -124,18 +102,18 @@ def test_what_cannot_be_read_is_one_line(params, tmp_path, monkeypatch):
 
 
 def test_other_kinds_are_refused(params, tmp_path):
-    theirs = write(tmp_path / "bpe")
+    theirs = write_theirs(tmp_path / "bpe")
     tokens = list(USUAL.values())
     tokenizer = Tokenizer(models.BPE({token: number for number, token in enumerate([*tokens, "a"])}, []))
     tokenizer.save(str(theirs / "tokenizer.json"))
     with pytest.raises(UserError, match="is a tokenizer of kind BPE"):
         take(params, theirs)
-    theirs = write(tmp_path / "bare")
+    theirs = write_theirs(tmp_path / "bare")
     content = read_json(theirs / "tokenizer.json") | {"post_processor": None}
     (theirs / "tokenizer.json").write_text(json.dumps(content))
     with pytest.raises(UserError, match="does not lay out pairs as BERT does"):
         take(params, theirs)
-    theirs = write(tmp_path / "maskless")
+    theirs = write_theirs(tmp_path / "maskless")
     config = read_json(theirs / "tokenizer_config.json")
     del config["mask_token"]
     (theirs / "tokenizer_config.json").write_text(json.dumps(config))
