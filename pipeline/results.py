@@ -16,13 +16,11 @@ def main(
     """Print the table of results, the time that each stage took, and where the figures are."""
     from rich.console import Console
 
-    from maskline.reporting.tables import results
-    from maskline.storage import read_json
+    from maskline.reporting.tables import read_metrics, read_seconds, results
 
-    Console(highlight=False).print(results(read_json(reports / "evaluate" / "metrics.json")))
+    Console(highlight=False).print(results(read_metrics(reports / "evaluate" / "metrics.json")))
     for path in sorted(reports.rglob("timing.json")):
-        # One number per part of the stage: `seconds`, or `pretrained_seconds` and `scratch_seconds`.
-        seconds = sum(value for key, value in read_json(path).items() if key.endswith("seconds"))
+        seconds = read_seconds(path)
         typer.echo(f"{path.parent.relative_to(reports)}: {seconds:.0f} s")
     for path in sorted((reports / "figures").glob("*.png")):
         typer.echo(path)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from maskline.errors import UserError
 from maskline.reporting.series import Series, last_number, read_series, to_series
 from maskline.reporting.style import BLUE, CYCLE, GREY, INK, VERMILION, Label, label_right, save, theme
-from maskline.reporting.tables import ABSENT, format_number
-from maskline.storage import fresh_directory, read_csv, read_json, write_manifest
+from maskline.reporting.tables import ABSENT, format_number, read_metrics
+from maskline.storage import fresh_directory, read_csv, write_manifest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,12 +32,12 @@ def plot_reports(reports: Path, out: Path) -> None:
         UserError: a file that a stage writes is missing, or lacks a column.
     """
     fresh_directory(out)
-    metrics = read_json(reports / "evaluate" / "metrics.json")
+    metrics = read_metrics(reports / "evaluate" / "metrics.json")
     pretrain = reports / "pretrain"
     with theme():
         train = read_series(pretrain / "train.csv", ("step", "mlm_loss", "nsp_loss"))
         validation = read_series(pretrain / "validation.csv", ("step", "mlm_loss", "nsp_loss", "loss"))
-        save(pretraining(train, validation, metrics["mlm"]["unigram_loss"]), out / "pretraining")
+        save(pretraining(train, validation, metrics.get("mlm", {}).get("unigram_loss")), out / "pretraining")
         for folder in sorted(path for path in (reports / "finetune").glob("*") if path.is_dir()):
             curves = {name: read_series(folder / f"{name}.csv", columns) for name, columns in FINETUNING.items()}
             save(finetuning(folder.name, curves), out / f"{folder.name}-finetuning")

@@ -2,12 +2,17 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from maskline.errors import UserError
+from maskline.storage import read_json
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 ABSENT = "—"
+_ANEW = "run `dvc repro` to write it anew"
 
 
 def format_number(value: float | None, *, sign: str = "", beside: float | None = None) -> str:
@@ -63,6 +68,36 @@ TASK_BASELINES = {
         [("scratch_macro_f1", "without pretraining"), ("tfidf_macro_f1", "TF-IDF + logistic regression")],
     ),
 }
+
+
+def read_metrics(path: Path) -> dict[str, dict[str, float | None]]:
+    """Return `reports/evaluate/metrics.json`: section -> metric -> number, None where there is none.
+
+    Raises:
+        UserError: the file is missing, or holds something else.
+    """
+    content = read_json(path)
+    sections = content if isinstance(content, dict) else {"": content}
+    for section, values in sections.items():
+        if not isinstance(values, dict):
+            raise UserError(f"{path} has no metrics by name{f' in {section}' if section else ''}: {_ANEW}")
+        for metric, value in values.items():
+            if value is not None and not isinstance(value, int | float):
+                raise UserError(f"{path}: {section}.{metric} is {value!r}, no number: {_ANEW}")
+    return sections
+
+
+def read_seconds(path: Path) -> float:
+    """Return how long a stage took, from its timing.json: the sum of `seconds`, or of those of its parts.
+
+    Raises:
+        UserError: the file holds something else.
+    """
+    content = read_json(path)
+    try:
+        return float(sum(value for key, value in content.items() if key.endswith("seconds")))
+    except (AttributeError, TypeError):
+        raise UserError(f"{path} has no seconds by name: {_ANEW}") from None
 
 
 def result_rows(metrics: Mapping[str, Any]) -> list[tuple[str, str, list[tuple[str, str]]]]:
