@@ -102,7 +102,7 @@ def test_no_hub_is_one_line_within_seconds(tmp_path, settings):
 
 def test_near_duplicates_are_dropped_and_counted(tmp_path, settings):
     draw = random.Random(0)
-    texts = ["".join(draw.choices("abcdefgh ", k=200)) for _ in range(10)]
+    texts = ["".join(draw.choices("abcdefghi", k=200)) for _ in range(10)]
     longer = texts[-1] + " and more"
     (tmp_path / "articles.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in [*texts, longer]))
     settings["corpus"] |= {"source": "files", "validation_fraction": 0.5, "near_duplicates": 0.8}
