@@ -1,5 +1,6 @@
 """What tells, in each language, whether a full stop ends a sentence. Unlisted languages have ICU's rules alone."""
 
+# ruff: noqa: RUF001  # Cyrillic looks like Latin
 from typing import NamedTuple
 
 
@@ -11,7 +12,7 @@ class Rules(NamedTuple):
     openers: frozenset[str] = frozenset()
     """Words that open so many sentences that they do after an abbreviation as well."""
     ends: frozenset[str] = frozenset()
-    """What looks like initials, but ends sentences: the eras of Arabic, which has no capitals to tell by."""
+    """What looks like initials, but ends sentences: eras in Arabic, which has no capitals to tell by, and "etc."."""
     ordinals: bool = False
     """Whether a full stop makes ordinals of numbers."""
 
@@ -32,6 +33,19 @@ RULES = {
             ومن إن لقد ولقد
         """,
         ends="م ق.م",
+    ),
+    "bg": _rules(
+        abbreviations="""
+            гг вв др проф доц акад инж ген полк кап св ул бул гр кв бр вж напр срв т.нар пр.Хр сл.Хр
+            пр.н.е сл.н.е хил млн млрд лв ст стр изд ред прев рус англ фр лат нем бълг ок обл общ вкл
+        """,
+        openers="""
+            В Във На От През След По За С Със При До Из Към Между Под Над Без Около Преди Поради Според
+            Той Тя То Те Това Тези Този Тази Негов Неговата Неговият Нейната Когато Като Докато Макар
+            Въпреки Освен Обаче Също Така Затова Но А И Не Няма Има Кой Какво Един Една Едно Първият
+            Още Днес Тук Само Всички Много Някои Повече Често
+        """,
+        ends="т.н",
     ),
     "de": _rules(
         abbreviations="""
@@ -61,7 +75,7 @@ RULES = {
     "es": _rules(
         abbreviations="""
             Dr Dra Sr Sra Srta Sres Ud Uds Prof Sto Sta St EE UU JJ núm nº nro pág págs pp vol vols cap
-            art fig figs ca aprox ed eds etc vs lat gr Av Gral Ing Lic Mons Rvdo Excmo
+            art fig figs ca aprox ed eds etc vs lat gr Av Gral Ing Lic Mons Rvdo Excmo Inc Jr Sgt
         """,
         openers="""
             El La Los Las Lo Un Una Unos Unas En Es Era Son Se Su Sus Fue Fueron Con Por Para Al A De
@@ -73,7 +87,7 @@ RULES = {
     "fr": _rules(
         abbreviations="""
             Dr MM Mme Mmes Mlle Me Mgr St Ste av apr ap env cf vol vols pp éd éds dir fig chap coll
-            etc vs lat gr hab c.-à-d p.-ê
+            etc vs lat gr hab ex Inc Jr Sgt c.-à-d p.-ê
         """,
         openers="""
             Le La Les L' Un Une Des Du De D' En Au Aux À A Il Elle Ils Elles On C' Ce Cet Cette Ces Son

@@ -14,7 +14,9 @@ from maskline.corpus.abbreviations import RULES, Rules
 _PARAGRAPH_ENDS = "\n\r\x85\u2028\u2029"
 _TAIL = 256  # characters looked back at: a line without end must not take time without end
 _OPENING = "([{\"'«\u2039\u201c\u201d\u201e\u2018¿¡「『《〈【\uff08"
-_MIDST = "…,;:،؛–—-/"  # noqa: RUF001
+_MIDST = "….!?؟,;:،؛–—-/"  # noqa: RUF001
+_CLOSED = re.compile(r"[»\u203a\u201d]\s+")  # set apart from its sentence, as in French; »so« has no space there
+_NUMBER = re.compile(r"\d+(?=[^\W\d_A-Za-z])")  # 320ق.م. is 320 ق.م. but 3D is a word
 _ASTRAY = re.compile(r"(?:[(\[{「『《〈【\uff08]|(?<=[。\uff01\uff1f])[\u201c\u2018])+$")
 _LETTER = re.compile(r"[^\W\d_]")
 _FIRST_WORD = re.compile(r"\W*(\w+['\u2019]?)(?!\.)")
@@ -31,8 +33,11 @@ def split_sentences(text: str, language: str) -> list[str]:
     rules = RULES.get(language.partition("-")[0], Rules())
     sentences = []
     current = ""
-    for piece in SentenceBreaker(text, language):
-        if current and not _goes_on(current[-_TAIL:], piece, rules):
+    for found in SentenceBreaker(text, language):
+        closed = _CLOSED.match(found) if current and current[-1] not in _PARAGRAPH_ENDS else None
+        piece = found[closed.end() :] if closed else found
+        current += closed[0] if closed else ""
+        if current and piece and not _goes_on(current[-_TAIL:], piece, rules):
             ended, current = _without_astray(current)
             sentences.append(ended)
         current += piece
@@ -48,7 +53,7 @@ def _goes_on(sentence: str, following: str, rules: Rules) -> bool:
         return True
     if not (_LETTER.search(sentence) and _LETTER.search(following)):  # 1. Item
         return True
-    last = sentence.rsplit(maxsplit=1)[-1].lstrip(_OPENING)
+    last = _NUMBER.sub("", sentence.rsplit(maxsplit=1)[-1].lstrip(_OPENING), count=1)
     if last in rules.ends or not (
         last in rules.abbreviations or _INITIALS.fullmatch(last) or (rules.ordinals and _ORDINAL.fullmatch(last))
     ):
