@@ -1,0 +1,185 @@
+"""How time and memory grow: with the corpus, the layers, and the length of the sequences.
+
+Time is linear where a straight line through the medians misses none of them by more than a tenth. Corpus: seconds from
+shards to an epoch of batches, against their tokens. Layers: seconds per token of an update, against their number; what
+the vocabulary costs is the same for all. Length: seconds per token, against the length; every update has about the same
+number of tokens, cut into more or fewer sequences. Attention compares a token with all those of its sequence, so that
+a token is the dearer the longer that is, by a line again; the row says by how much.
+"""
+
+import json
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.corpus import reference_data
+from benchmarks.measure import SAMPLED_EVERY_SECONDS, Row, Series, child, interleaved
+from benchmarks.ours import Ours
+from benchmarks.report import cores
+from benchmarks.synthetic import write_data
+from maskline.examples.shards import ShardWriter, TokenShards
+from maskline.params import PARAMS, load, parse, read_yaml
+from maskline.storage import MANIFEST, fresh_directory, sha256
+
+COPIES = (1, 4, 16)
+LAYERS = (1, 2, 4, 8)
+LENGTHS = (32, 64, 128, 256, 512)
+TOKENS = 4096
+"""Of one update, about."""
+VOCAB_SIZE = 8_000
+LINEAR = 0.1
+"""How far from the line a median may be, as a share of it."""
+FLAT = 1.1
+UPDATES = 3
+"""In one turn."""
+REPETITIONS = 5
+
+
+def rows() -> list[Row]:
+    """Measure all three."""
+    return [*corpus(), layers(), length()]
+
+
+def corpus() -> list[Row]:
+    """Return the rows of time and memory for the default corpus taken once, 4 and 16 times."""
+    found: dict[int, list[dict[str, float]]] = {copies: [] for copies in COPIES}
+    with tempfile.TemporaryDirectory() as folder:
+        data = {copies: repeated(reference_data(), Path(folder) / str(copies), copies) for copies in COPIES}
+        for _ in range(REPETITIONS):
+            for copies, runs in found.items():
+                runs.append(json.loads(child([sys.executable, "-m", "benchmarks.growth", data[copies]]).output))
+    tokens, own = ([median(run[key] for run in found[copies]) for copies in COPIES] for key in ("tokens", "own_bytes"))
+    each = (own[-1] - own[0]) / (tokens[-1] - tokens[0])
+    note = (
+        f"the largest memory of its own that pretraining takes is {own[0] / 1e6:,.0f} MB from {tokens[0] / 1e6:,.1f} M "
+        f"tokens and {own[-1] / 1e6:,.0f} MB from {tokens[-1] / 1e6:,.1f} M, {each:.2f} bytes for each further token; "
+        "the shards are mapped, which the system takes back when it needs to"
+    )
+    seconds = {f"{copies}x": [run["seconds"] for run in runs] for copies, runs in found.items()}
+    return [
+        straight("growth, corpus", tokens, seconds, "s per token"),
+        Row("growth, corpus", f"memory of {COPIES[-1]}x over 1x", own[-1] / own[0], FLAT, "at most", note=note),
+    ]
+
+
+def layers() -> Row:
+    """Return the row of time for 1 to 8 layers."""
+    sections = {f"{count} layers": {"model": {"layers": count}} for count in LAYERS}
+    return straight("growth, layers", LAYERS, seconds_per_token(sections), "s per layer and token")
+
+
+def length() -> Row:
+    """Return the row of time for sequences of 32 to 512 tokens."""
+    sections = {
+        f"length {longest}": {
+            "model": {"max_positions": longest},
+            "premask": {"max_seq_length": longest},
+            "pretrain": {
+                "max_seq_length": longest,
+                "global_batch": TOKENS // longest,
+                "micro_batch": TOKENS // longest,
+            },
+        }
+        for longest in LENGTHS
+    }
+    seconds = seconds_per_token(sections)
+    first, *_, last = map(median, seconds.values())
+    note = f"a token of {LENGTHS[-1]} takes {last / first:.2f} times as long as one of {LENGTHS[0]}"
+    return straight("growth, length", LENGTHS, seconds, "s per token and token of its sequence", note)
+
+
+def straight(
+    subject: str, x: Sequence[float], seconds: Mapping[str, Sequence[float]], unit: str, note: str = ""
+) -> Row:
+    """Return the row of how far the medians of `seconds`, measured at each `x`, are from a straight line."""
+    y = np.array([median(values) for values in seconds.values()])
+    slope, start = np.polyfit(x, y, 1, w=1 / y)
+    off = np.abs(slope * np.asarray(x) + start - y) / y
+    line = f"line: {start:.3g} s + {slope:.3g} {unit}"
+    series = tuple(Series(name, "s", tuple(values)) for name, values in seconds.items())
+    return Row(
+        subject, "straight line", float(off.max()), LINEAR, "at most", series, f"{line}; {note}" if note else line
+    )
+
+
+def seconds_per_token(sections: Mapping[str, dict[str, dict[str, Any]]]) -> dict[str, list[float]]:
+    """Return what a token of an update takes, in every turn, for parameters that differ from the reference in these."""
+    torch.set_num_threads(cores())
+    with tempfile.TemporaryDirectory() as folder:
+        contenders = {name: _updates(changes, Path(folder) / name) for name, changes in sections.items()}
+        series = interleaved(contenders, "tokens", repetitions=REPETITIONS)
+    return {name: [1 / rate for rate in rates.values] for name, rates in series.items()}
+
+
+def _updates(changes: dict[str, dict[str, Any]], scratch: Path) -> Callable[[], float]:
+    content = read_yaml(PARAMS)
+    for section, values in changes.items():
+        content[section] |= values
+    for task in content["finetune"].values():
+        task["max_seq_length"] = min(task["max_seq_length"], content["model"]["max_positions"])
+    params = parse(content)
+    documents = 4 * params.pretrain.global_batch
+    ours = Ours(params, write_data(scratch, params, VOCAB_SIZE, documents), torch.device("cpu"))
+    return lambda: float(sum(ours.update() for _ in range(UPDATES)))
+
+
+def repeated(data: Path, folder: Path, copies: int) -> Path:
+    """Make `folder` like `data`, its training documents repeated under new ids, and return it."""
+    for name in ("tokenizer", "validation"):
+        folder.mkdir(exist_ok=True)
+        (folder / name).symlink_to((data / name).resolve())
+    shards, directory = TokenShards(data / "tokens" / "train"), fresh_directory(folder / "tokens" / "train")
+    provenance = {"tokenizer": sha256(data / "tokenizer" / MANIFEST)}
+    with ShardWriter(directory, shards.vocab_size, load(PARAMS).tokenize.shard_tokens, provenance) as writer:
+        for copy in range(copies):
+            for part, shard in enumerate(shards):
+                starts = shard.document_offsets[1:-1]
+                documents = np.split(shard.tokens, shard.sentence_offsets[starts])
+                lengths = np.split(np.diff(shard.sentence_offsets), starts)
+                for number, (tokens, sentences) in enumerate(zip(documents, lengths, strict=True)):
+                    writer.add(f"{copy}-{part}-{number}", tokens, sentences)
+    return folder
+
+
+def train_a_little(data: Path) -> dict[str, float]:
+    """Take some updates on the data in a folder, make an epoch of batches, and return what it took."""
+    peak, ended = 0, threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not ended.wait(SAMPLED_EVERY_SECONDS):
+            peak = max(peak, _own_bytes())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    started = time.perf_counter()
+    ours = Ours(load(PARAMS), data, torch.device("cpu"))
+    steps = ours.objective.batches.updates(1)
+    for step in range(steps):
+        ours.objective.microbatches(step)
+    seconds = time.perf_counter() - started
+    for _ in range(UPDATES):
+        ours.update()
+    ended.set()
+    watcher.join()
+    tokens = TokenShards(data / "tokens" / "train").manifest["tokens"]
+    return {"tokens": tokens, "seconds": seconds, "own_bytes": max(peak, _own_bytes())}
+
+
+def _own_bytes() -> int:
+    """Return the memory of this process that no file stands behind."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    kilobytes = next(line for line in lines if line.startswith("RssAnon:")).split()[1]
+    return int(kilobytes) * 1024
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(train_a_little(Path(sys.argv[1]))))

@@ -1,0 +1,162 @@
+"""The stage `tokenize`, sentences and shard writing included, beside raw tokenizing of the same text, on all cores."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.arabic import ABSENT, Arabic, arabic, there
+from benchmarks.measure import Row, against, child, interleaved
+from benchmarks.report import cores
+from maskline.corpus.articles import read_articles
+from maskline.examples.shards import TokenShards
+from maskline.examples.tokenize import write_tokens
+from maskline.params import load
+from maskline.tokenization.load import load_tokenizer
+
+SUBJECT = "tokenize stage"
+ARTICLES = 1000
+"""How many a peer is given at once."""
+TARGETS = {"encode_batch_fast": 0.85, "encode_batch": None, "datasets.map, 2 processes": 1.2}
+MEMORY = "peak memory at 200 MB of text over that at 10 MB"
+FLAT = 1.1
+"""What is flat: a tenth is what peaks differ by between runs."""
+
+
+def rows() -> list[Row]:
+    """Measure speed on all articles, and the memory of the command on 10 MB and on 200 MB."""
+    if not there():
+        peers = [*TARGETS.items(), (MEMORY, FLAT)]
+        return [Row(SUBJECT, peer, None, target, note=ABSENT) for peer, target in peers]
+    data = arabic()
+    return [*speed(data), memory(data)]
+
+
+def speed(data: Arabic) -> list[Row]:
+    """Return how many times faster than each peer the stage is; all ids are checked to be theirs."""
+    contest = Contest(data)
+    with tempfile.TemporaryDirectory() as directory:
+        contest.check(Path(directory))
+        series = interleaved(contest.contenders(Path(directory)), "MB", warmup=0)  # the check was one
+    ours = series.pop("ours")
+    return [against(SUBJECT, ours, theirs, TARGETS[name]) for name, theirs in series.items()]
+
+
+class Contest:
+    """The stage and its peers, over the same articles."""
+
+    def __init__(self, data: Arabic) -> None:
+        self.data = data
+        self.backend = load_tokenizer(data.tokenizer).backend
+        self.backend.encode_special_tokens = True
+        self.texts = [article.text for article in read_articles(data.corpus, None)]
+        self.megabytes = sum(len(text.encode()) for text in self.texts) / 1e6
+
+    def contenders(self, scratch: Path) -> dict[str, Any]:
+        """Return what takes turns, each a function that gives the megabytes of text that it read."""
+        return {
+            "ours": lambda: self.stage(scratch / "tokens"),
+            "encode_batch_fast": lambda: self.raw(self.backend.encode_batch_fast),
+            "encode_batch": lambda: self.raw(self.backend.encode_batch),
+            "datasets.map, 2 processes": lambda: self.datasets_map(scratch / "map"),
+        }
+
+    def stage(self, directory: Path) -> float:
+        """Tokenize as the stage does, from Parquet files to shards."""
+        articles = read_articles(self.data.corpus, None)
+        write_tokens(
+            directory,
+            articles,
+            self.data.tokenizer,
+            language="ar",
+            shard_tokens=load(self.data.params).tokenize.shard_tokens,
+            workers=cores(),
+            provenance={},
+        )
+        return self.megabytes
+
+    def raw(self, encode: Any) -> float:
+        """Tokenize articles in memory, on threads, and keep nothing."""
+        for texts in _batches(self.texts):
+            encode(texts, add_special_tokens=False)
+        return self.megabytes
+
+    def datasets_map(self, directory: Path) -> float:
+        """Tokenize as the documentation of `datasets` has it, from Parquet to Arrow files."""
+        from datasets import Dataset
+
+        directory.mkdir(exist_ok=True)
+        files = [str(path) for path in sorted(self.data.corpus.glob("*.parquet"))]
+        dataset = Dataset.from_parquet(files, columns=["text"], cache_dir=str(directory))
+        dataset.map(
+            _encode,
+            batched=True,
+            num_proc=2,
+            remove_columns=["text"],
+            fn_kwargs={"tokenizer": str(self.data.tokenizer)},
+            cache_file_name=str(directory / "mapped.arrow"),
+            load_from_cache_file=False,
+        )
+        return self.megabytes
+
+    def check(self, scratch: Path) -> None:
+        """Check that the stage writes the very ids that the tokenizer gives for whole articles.
+
+        Raises:
+            RuntimeError: it does not.
+        """
+        self.stage(scratch / "tokens")
+        shards = iter(TokenShards(scratch / "tokens"))
+        written = np.concatenate([np.asarray(shard.tokens) for shard in shards])
+        if not np.array_equal(written, self._ids()):
+            raise RuntimeError("the stage writes other ids than the tokenizer gives")
+
+    def _ids(self) -> NDArray[np.uint32]:
+        encodings = (
+            encoding
+            for texts in _batches(self.texts)
+            for encoding in self.backend.encode_batch_fast(texts, add_special_tokens=False)
+        )
+        return np.concatenate([np.array(encoding.ids, np.uint32) for encoding in encodings])
+
+
+def memory(data: Arabic) -> Row:
+    """Return the row of what the command takes, processes included, for 200 MB of text against 10 MB."""
+    with tempfile.TemporaryDirectory() as directory:
+        peaks = [_peak(data, corpus, Path(directory)) for corpus in (data.small, data.large)]
+    small, large = (f"{peak / 1e6:,.0f} MB" for peak in peaks)
+    note = f"the command and its {cores()} processes together: {large} at 200 MB, {small} at 10 MB"
+    return Row(SUBJECT, MEMORY, peaks[1] / peaks[0], FLAT, "at most", note=note)
+
+
+def _peak(data: Arabic, corpus: Path, scratch: Path) -> int:
+    paths = {"params": data.params, "corpus": corpus, "tokenizer": data.tokenizer}
+    paths |= {"tokens": scratch / "out", "report": scratch / "report"}
+    options = [f"--{name}={path}" for name, path in paths.items()]
+    return child([sys.executable, "-m", "pipeline.tokenize", *options]).peak_bytes
+
+
+def _batches(texts: list[str]) -> Iterator[list[str]]:
+    articles = iter(texts)
+    while batch := list(islice(articles, ARTICLES)):
+        yield batch
+
+
+def _encode(rows: dict[str, list[str]], tokenizer: str) -> dict[str, Any]:
+    """Tokenize a batch in a process of `datasets`."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # each process has a core
+    if tokenizer not in _loaded:
+        from transformers import AutoTokenizer
+
+        _loaded[tokenizer] = AutoTokenizer.from_pretrained(tokenizer)
+    encoded = _loaded[tokenizer](rows["text"], add_special_tokens=False, return_attention_mask=False)
+    return {"input_ids": encoded["input_ids"]}
+
+
+_loaded: dict[str, Any] = {}
