@@ -20,11 +20,16 @@ from maskline.storage import sha256
 Record = dict[str, Any]
 
 
-def find(patterns: Iterable[str], formats: Iterable[str], key: str) -> list[Path]:
+def suffix(path: Path) -> str:
+    """Return the suffix that says the format, `.jsonl` of `a.jsonl.gz`."""
+    return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+
+
+def find(patterns: Iterable[str], formats: Iterable[str], key: str, of: Callable[[Path], str] = suffix) -> list[Path]:
     """Return the files that the globs of params.yaml's `key` match: pattern by pattern, sorted, each file once.
 
     Raises:
-        UserError: there is no pattern, a pattern matches no file, or a file has a suffix that is not in `formats`.
+        UserError: there is no pattern, a pattern matches no file, or what `of` says of a file is not in `formats`.
     """
     paths: dict[Path, None] = {}
     for pattern in patterns:
@@ -36,19 +41,15 @@ def find(patterns: Iterable[str], formats: Iterable[str], key: str) -> list[Path
     if not paths:
         raise UserError(f"{key} is empty: give one or more globs of {', '.join(formats)} files")
     for path in paths:
-        if suffix(path) not in formats:
-            raise UserError(f"{path} is none of {', '.join(formats)} (.gz may follow): name it as what it is")
+        if of(path) not in formats:
+            also = " (.gz may follow)" if of is suffix else ""
+            raise UserError(f"{path} is none of {', '.join(formats)}{also}: name it as what it is")
     return list(paths)
 
 
 def describe(paths: Iterable[Path]) -> list[dict[str, Any]]:
     """Return what a manifest says about input files: names and hashes, no directories of this machine."""
     return [{"name": path.name, "bytes": path.stat().st_size, "sha256": sha256(path)} for path in paths]
-
-
-def suffix(path: Path) -> str:
-    """Return the suffix that says the format, `.jsonl` of `a.jsonl.gz`."""
-    return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
 
 
 @contextmanager

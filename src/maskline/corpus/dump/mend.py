@@ -19,7 +19,7 @@ _AFTER_SENTENCE = re.compile(rf"([.!?…؟۔。！？।][\"'”’»)\]」』]*
 _BRACKET = re.compile(r"\s?[(（]([^()（）]*)[)）]")
 _STRONG, _WEAK = re.compile(r"([;؛；])"), re.compile(r"([,،、，])")
 _OPENED = re.compile(r"([(（])[\s,;:،؛]+")
-_CLOSED = re.compile(r"[\s,;:،؛]+([)）])")
+_CLOSED = re.compile(r"(?<![\s,;:،؛])[\s,;:،؛]+([)）])")
 _EMPTY = re.compile(r"(?:(?<=\s)|(?<=^)|(?<=[.,;:»”،؛]))[(（]\s*[)）]\s?|\[\s*\]|\s?«\s*»|\s?“\s*”|(?<=\s)\"\"(?=\s)")
 _COMMAS = re.compile(r"([,،؛;])(?:\s*[,،])+(?!\w)")
 _BEFORE = re.compile(r"\s+([,.،؛)\]）](?!\d))")

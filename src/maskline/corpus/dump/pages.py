@@ -51,17 +51,19 @@ def read_pages(path: Path) -> Iterator[SitePage]:
             does.
     """
     reader = _Reader()
+    read = False
     try:
         with OPENERS[path.suffix](path) as file:
             while chunk := file.read(_CHUNK):
                 reader.parser.Parse(chunk)
                 yield from reader.take()
+            read = True
             reader.parser.Parse(b"", True)  # expat's own way to say that it was the last
             yield from reader.take()
     except (EOFError, OSError, zlib.error) as error:
         raise UserError(f"{path} cannot be read to its end ({error}): download it again") from None
     except expat.ExpatError as error:
-        if error.code == expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]:
+        if read:
             raise UserError(f"{path} ends before its closing tag: download it again") from None
         raise UserError(f"{path} is no XML ({error}): give a pages-articles dump") from None
     if not reader.is_dump:

@@ -30,7 +30,7 @@ def read(params: CorpusParams, workers: int, say: Say) -> Source:
             no dump or not whole.
     """
     if params.dump.paths:
-        paths = find(params.dump.paths, OPENERS, "corpus.dump.paths")
+        paths = find(params.dump.paths, OPENERS, "corpus.dump.paths", of=lambda path: path.suffix)
         origin: dict[str, Any] = {"inputs": describe(paths)}
     else:
         paths, origin = fetch_dump(params.dump, params.language, say=say)

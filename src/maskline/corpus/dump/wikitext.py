@@ -248,15 +248,15 @@ def _label(content: str, site: Site) -> str:
 
 
 def _unseen(target: str, site: Site) -> bool:
-    prefix, colon, name = target.partition(":")
-    return bool(colon) and (fold(prefix) in site.unseen or _MEDIA.fullmatch(name) is not None)
+    prefix, _, name = target.partition(":")
+    return bool(name and prefix.strip()) and (fold(prefix) in site.unseen or _MEDIA.fullmatch(name) is not None)
 
 
 def _inline(text: str) -> str:
     """Return `text` without what marks words up, and with the characters that entities stand for."""
     text = _EXTERNAL.sub(lambda link: (link[1] or link[2] or "").strip(), text)
     text = _ADDRESS.sub(HOLE, text)
-    text = _QUOTES.sub("", text)
+    text = _QUOTES.sub(lambda marks: "'" if len(marks[0]) in {4, 6} else "", text)  # one that is no mark, in l''''été''
     if "-{" in text:
         text = _VARIANT.sub(_variant, text)
     text = _untagged(text)
