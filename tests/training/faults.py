@@ -1,5 +1,6 @@
 """Faults to build into a process, and a record of what it does to files."""
 
+import ctypes
 import json
 import os
 import signal
@@ -95,3 +96,14 @@ def unmask():
 
 def run_out_of_memory(_):
     torch.empty(1 << 60)
+
+
+def mount_small_disk(folder):
+    """Let `folder` be a disk of one page, for this process alone."""
+    user, group = os.getuid(), os.getgid()
+    libc = ctypes.CDLL(None, use_errno=True)
+    new_user_and_mounts = 0x10000000 | 0x00020000
+    assert libc.unshare(new_user_and_mounts) == 0, os.strerror(ctypes.get_errno())
+    for name, line in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
+        Path("/proc/self", name).write_text(line)
+    assert libc.mount(b"none", bytes(folder), b"tmpfs", 0, b"size=4k") == 0, os.strerror(ctypes.get_errno())
