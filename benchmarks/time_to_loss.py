@@ -74,6 +74,8 @@ def full_rows() -> list[Row]:
     params, data = _prepare()
     sweep = {rate: hugging_face(params, data, rate, SECONDS) for rate in LEARNING_RATES}
     best = min(sweep, key=lambda rate: sweep[rate][-1].mlm_loss)
+    if best in (min(sweep), max(sweep)):
+        typer.echo(f"HF's best learning rate, {best:g}, ends the sweep: a better one may lie beyond", err=True)
     goal = ours(params, data, SECONDS)[-1]
     chase = hugging_face(params, data, best, CHASE_SECONDS, goal.mlm_loss)
     record = {

@@ -30,6 +30,7 @@ VERIFIED = {
     # README.md
     "make repro": RUN,
     "make test": DRY,
+    "make bench": DRY,
     "source .venv/bin/activate": RUN,
     "dvc repro": NOTHING,
     'python -m pipeline.fill_mask "Paris is the capital of [MASK]."': RUN,
@@ -123,6 +124,7 @@ def test_make_knows_its_targets(project):
     printed = call(project, "make -n test").stdout.splitlines()
     assert printed == ["ruff format --check", "ruff check", "mypy", "lint-imports", "pytest"]
     assert call(project, "make -n check").stdout.splitlines() == printed[:-1]
+    assert call(project, "make -n bench").stdout == "python -m benchmarks\n"
     assert not call(project, "make setup").stdout.count("pip install")
     (project / "constraints.txt").touch()
     assert "pip install" in call(project, "make -n setup").stdout
