@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 from maskline.corpus.split import Split, split_of
 from maskline.storage import atomic, read_manifest
 
+READ_ROWS = 100
+"""Articles that are Python's at once."""
 ROW_GROUP = 1_000
 """Articles that are in memory at once."""
 FILE_ROWS = 100_000
@@ -102,6 +104,6 @@ def read_articles(directory: Path, split: Split | None) -> Iterator[Article]:
 def read_parquet(directory: Path) -> Iterator[Article]:
     """Yield the articles that `write_parquet` wrote, a row group in memory at a time."""
     for path in sorted(directory.glob("articles-*.parquet")):
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(ROW_GROUP):
+        with pq.ParquetFile(path, pre_buffer=False) as file:  # or memory would grow with the file
+            for batch in file.iter_batches(READ_ROWS, use_threads=False):
                 yield from map(Article._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
