@@ -22,7 +22,7 @@ from maskline.storage import atomic, read_manifest
 READ_ROWS = 100
 """Articles that are Python's at once."""
 ROW_GROUP = 1_000
-"""Articles that are in memory at once."""
+"""Articles that a file keeps together."""
 FILE_ROWS = 100_000
 SCHEMA = pa.schema([(name, pa.string()) for name in ("id", "title", "url", "text")])
 
@@ -102,7 +102,7 @@ def read_articles(directory: Path, split: Split | None) -> Iterator[Article]:
 
 
 def read_parquet(directory: Path) -> Iterator[Article]:
-    """Yield the articles that `write_parquet` wrote, a row group in memory at a time."""
+    """Yield the articles that `write_parquet` wrote, a few in memory at a time."""
     for path in sorted(directory.glob("articles-*.parquet")):
         with pq.ParquetFile(path, pre_buffer=False) as file:  # or memory would grow with the file
             for batch in file.iter_batches(READ_ROWS, use_threads=False):
