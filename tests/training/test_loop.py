@@ -38,21 +38,47 @@ def test_one_batch_is_learned_by_heart(data):
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "precision", "micro_batch"),
-    [("adamw", "fp32", 6), ("adamw", "bf16", 4), ("muon", "fp32", 2), ("muon", "bf16", 6)],
-)
-def test_an_interrupted_run_equals_an_uninterrupted_one_bit_for_bit(data, tmp_path, optimizer, precision, micro_batch):
+    ("optimizer", "precision", "micro_batch", "global_batch"),
+    [
+        ("adamw", "fp32", 6, 6), ("adamw", "bf16", 4, 6), ("muon", "fp32", 2, 6), ("muon", "bf16", 6, 6),
+        ("adamw", "fp32", 24, 24), ("muon", "bf16", 7, 24),  # five updates are an epoch
+    ],
+)  # fmt: skip
+def test_an_interrupted_run_equals_an_uninterrupted_one_bit_for_bit(
+    data, tmp_path, optimizer, precision, micro_batch, global_batch
+):
     recipe = params(
         pretrain__optimizer=optimizer, pretrain__precision=precision, pretrain__micro_batch=micro_batch,
-        pretrain__steps=10,
+        pretrain__global_batch=global_batch, pretrain__steps=10, pretrain__log_every=1,
     )  # fmt: skip
+    assert (Objective(data, recipe).epochs(5) == 1) == (global_batch == 24)
     whole = run(Objective(data, recipe), recipe, tmp_path / "whole")
     parts = run_in_parts(lambda stop: Objective(data, recipe, stop), recipe, tmp_path / "parts", 5)
     assert same(newest_state(tmp_path / "whole"), newest_state(tmp_path / "parts"))
     assert same(whole.best_weights, parts.best_weights)
-    assert len(whole.progress.train) == 5
+    assert len(whole.progress.train) == 10
     assert whole.progress.train == parts.progress.train
     assert whole.progress.validation == parts.progress.validation
+
+
+@pytest.fixture(name="threads")
+def _threads():
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_threads_change_the_rounding_and_nothing_else(data, tmp_path, threads):
+    """As many threads give the same bits; another number gives the same curve within rounding."""
+    recipe = params(model__hidden=128, model__intermediate=512, pretrain__log_every=1)
+    states = []
+    for number, count in enumerate((1, 2, 2)):
+        threads(count)
+        run(Objective(data, recipe), recipe, tmp_path / str(number))
+        states.append(newest_state(tmp_path / str(number)))
+    assert same(states[1], states[2])
+    for row, expected in zip(states[1]["progress"]["train"], states[0]["progress"]["train"], strict=True):
+        assert [*row.values()] == [value and pytest.approx(value, rel=1e-5) for value in expected.values()]
 
 
 def test_a_run_may_be_interrupted_anywhere_and_often(data, tmp_path):
