@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from benchmarks.measure import Series, interleaved
+from benchmarks.measure import interleaved
 from maskline.examples.batches import Batch
 from maskline.params import ModelParams
 from maskline.training.devices import Precision
@@ -14,6 +14,7 @@ from maskline.training.devices import Precision
 SIZES = {"cpu": (1024, 2048, 4096), "cuda": (4096, 8192, 16384)}
 """Of square matrices, of which the fastest counts as the peak."""
 TIMES = {"cpu": 1, "cuda": 10}
+PROBES = 3
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
@@ -31,11 +32,11 @@ def training_flops(params: ModelParams, vocab_size: int, batch: Batch) -> float:
     return float(3 * (params.layers * layer + mlm + nsp))
 
 
-def matrix_product_rate(device: torch.device, precision: Precision, repetitions: int) -> Series:
-    """Return the operations per second of the fastest square matrix product, in each of `repetitions`."""
-    products = {f"{size} x {size}": _product(size, device, precision) for size in SIZES[device.type]}
-    found = interleaved(products, "FLOP", repetitions=repetitions)
-    return max(found.values(), key=lambda series: series.median)
+def fastest_product(device: torch.device, precision: Precision) -> Callable[[], float]:
+    """Return a function that takes the fastest square matrix product of `device` and gives its operations."""
+    products = {str(size): _product(size, device, precision) for size in SIZES[device.type]}
+    found = interleaved(products, "FLOP", repetitions=PROBES)
+    return products[max(found, key=lambda size: found[size].median)]
 
 
 def _product(size: int, device: torch.device, precision: Precision) -> Callable[[], float]:

@@ -17,8 +17,8 @@ import typer
 
 from benchmarks.measure import interleaved
 from benchmarks.report import machine
-from benchmarks.training_step import BASE, LARGE_VOCABULARY, Cell, Contest, recipe, transformer
-from maskline.params import ComputeParams
+from benchmarks.training_step import BASE, LARGE_VOCABULARY, PEAK, Cell, Contest, recipe, transformer
+from maskline.params import PARAMS, load
 from maskline.storage import write_json
 from maskline.training.devices import choose_device, describe
 from pipeline.cli import run
@@ -52,7 +52,7 @@ def main(
     report: Annotated[Path, typer.Option(help="Where to write the numbers.", dir_okay=False)] = REPORT,
 ) -> None:
     """Measure BERT-tiny, the 64k-vocabulary model and BERT-base on one device."""
-    chosen = choose_device(ComputeParams(device=device, threads=0, workers=0, progress="lines"))
+    chosen = choose_device(load(PARAMS).compute.model_copy(update={"device": device}))
     typer.echo(f"{describe(chosen)}, torch {torch.__version__}, batches of {batch} examples of 128 tokens")
     found = []
     for cell in (TINY, LARGE_VOCABULARY, BASE):
@@ -75,9 +75,9 @@ def measure(cell: Cell, device: torch.device, repetitions: int) -> Measured:
     with tempfile.TemporaryDirectory() as directory:
         contest = Contest(cell, device, Path(directory))
         contenders = contest.contenders()
-        peak = _peak_bytes(contenders["ours"], device)
-        series = interleaved(contenders, "tokens", repetitions=repetitions)
-        share = contest.against_peak(series["ours"]).ratio
+        peak_bytes = _peak_bytes(contenders["ours"], device)
+        series = interleaved(contenders | {PEAK: contest.peak()}, "tokens", repetitions=repetitions)
+        share = contest.against_peak(series["ours"], series.pop(PEAK)).ratio
     ours = series.pop("ours").median
     ratios = {name: ours / other.median for name, other in series.items()}
     return Measured(
@@ -85,7 +85,7 @@ def measure(cell: Cell, device: torch.device, repetitions: int) -> Measured:
         precision=contest.params.pretrain.precision,
         tokens_per_second=ours,
         flops_share=share or 0.0,
-        peak_bytes=peak,
+        peak_bytes=peak_bytes,
         ratio_to_hf=ratios["HF"],
         ratio_to_hf_at_our_precision=ratios.get("HF at our precision"),
     )

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from benchmarks.corpus import reference_data
-from benchmarks.flops import matrix_product_rate, training_flops, wait
+from benchmarks.flops import fastest_product, training_flops, wait
 from benchmarks.measure import Row, Series, against, interleaved
 from benchmarks.ours import Features, Ours, real_tokens, resolved
 from benchmarks.peers.hf import HuggingFace, trainer_rate
@@ -78,6 +78,7 @@ BASE = Cell(
     updates={},
     targets={"HF": 1.3},
 )
+PEAK = "fastest matrix product"
 PEAK_SHARE = 0.6
 TRAINER_UPDATES = 40
 TRAINER_WARMUP = 5
@@ -94,16 +95,19 @@ def measure(cell: Cell, device: torch.device, repetitions: int = 5) -> list[Row]
     """Measure ours against every peer that `cell` has a target for, HF also at our precision."""
     with tempfile.TemporaryDirectory() as directory:
         contest = Contest(cell, device, Path(directory))
-        series = interleaved(contest.contenders(), "tokens", repetitions=repetitions)
-        ours = series.pop("ours")
+        contenders = contest.contenders()
+        if cell is BASE:
+            contenders[PEAK] = contest.peak()
+        series = interleaved(contenders, "tokens", repetitions=repetitions)
+        ours, peak = series.pop("ours"), series.pop(PEAK, None)
         note = f"ours: {contest.params.pretrain.optimizer}, {contest.params.pretrain.precision}"
         found = [
             against(cell.subject, ours, theirs, cell.targets.get(name), note=note) for name, theirs in series.items()
         ]
         if cell is DEFAULT:
             found.append(contest.against_trainer(series["HF"]))
-        if cell is BASE:
-            found.append(contest.against_peak(ours))
+        if peak:
+            found.append(contest.against_peak(ours, peak))
     return found
 
 
@@ -161,14 +165,17 @@ class Contest:
         row = against(self.cell.subject, by_hand, trainer, peer="HF by hand over its Trainer")
         return replace(row, note="one run of the real Trainer; shows that the HF that others are held against is fair")
 
-    def against_peak(self, ours: Series) -> Row:
-        """Return the share that our model FLOPs have of the fastest matrix product at our precision."""
-        precision = self.params.pretrain.precision
+    def peak(self) -> Callable[[], float]:
+        """Return a turn of what the machine can do at most at our precision, which gives its operations."""
+        return fastest_product(self.device, self.params.pretrain.precision)
+
+    def against_peak(self, ours: Series, peak: Series) -> Row:
+        """Return the share that our model FLOPs have of the turns of `peak`."""
         batch = self.ours.objective.microbatches(0)[0]
         per_token = training_flops(self.params.model, self.vocab_size, batch) / batch.tokens
-        peak = matrix_product_rate(self.device, precision, repetitions=len(ours.values))
         model = Series("ours", "FLOP/s", tuple(rate * per_token for rate in ours.values))
-        return against(self.cell.subject, model, peak, PEAK_SHARE, peer=f"matrix-product peak, {precision}")
+        peer = f"{PEAK}, {self.params.pretrain.precision}"
+        return against(self.cell.subject, model, replace(peak, unit="FLOP/s"), PEAK_SHARE, peer=peer)
 
 
 def _update(peer: Peer, batches: Iterator[list[Feature]]) -> float:
