@@ -1,10 +1,10 @@
 """How time and memory grow: with the corpus, the layers, and the length of the sequences.
 
 Time is linear where a straight line through the medians misses none of them by more than a tenth. Corpus: seconds from
-shards to a quarter of an epoch's batches, against their tokens. Layers: seconds per token of an update, against their number; what
-the vocabulary costs is the same for all. Length: seconds per token, against the length; every update has about the same
-number of tokens, cut into more or fewer sequences. Attention compares a token with all those of its sequence, so that
-a token is the dearer the longer that is, by a line again; the row says by how much.
+shards to a quarter of an epoch's batches, against their tokens. Layers: seconds per token of an update, against their
+number; what the vocabulary costs is the same for all. Length: seconds per token, against the length; every update has
+about the same number of tokens, cut into more or fewer sequences. Attention compares a token with all those of its
+sequence, so that a token is the dearer the longer that is, by a line again; the row says by how much.
 """
 
 import json

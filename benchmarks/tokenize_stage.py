@@ -15,6 +15,7 @@ from benchmarks.arabic import ABSENT, Arabic, arabic, there
 from benchmarks.measure import Row, against, child, interleaved
 from benchmarks.report import cores
 from maskline.corpus.articles import read_articles
+from maskline.corpus.sentences import split_sentences
 from maskline.examples.shards import TokenShards
 from maskline.examples.tokenize import write_tokens
 from maskline.params import load
@@ -106,7 +107,7 @@ class Contest:
         return self.megabytes
 
     def check(self, scratch: Path) -> None:
-        """Check that the stage writes the very ids that the tokenizer gives for whole articles.
+        """Check that the stage writes the very ids that the tokenizer gives for the same sentences.
 
         Raises:
             RuntimeError: it does not.
@@ -118,9 +119,10 @@ class Contest:
             raise RuntimeError("the stage writes other ids than the tokenizer gives")
 
     def _ids(self) -> NDArray[np.uint32]:
+        sentences = [sentence for text in self.texts for sentence in split_sentences(text, "ar")]
         encodings = (
             encoding
-            for texts in _batches(self.texts)
+            for texts in _batches(sentences)
             for encoding in self.backend.encode_batch_fast(texts, add_special_tokens=False)
         )
         return np.concatenate([np.array(encoding.ids, np.uint32) for encoding in encodings])
