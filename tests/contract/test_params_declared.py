@@ -148,6 +148,7 @@ def other_sources(folder, publish):
         None,
     )
     yield {"tasks.sentiment.source": "hub"}, "no network"
+    yield {"corpus.source": "dump", "corpus.dump.url": "mirror", "corpus.dump.date": 20260901}, "dumpstatus.json is not"
     yield {"corpus.source": "hub"}, "no network"
     for name in ("articles", "tweets"):
         (folder / name).mkdir()

@@ -9,6 +9,7 @@ import pytest
 from maskline import params
 from maskline.corpus import files
 from maskline.corpus.articles import read_articles
+from maskline.corpus.dump.residue import residual_markup
 from maskline.corpus.selection import write_corpus
 from maskline.errors import UserError
 
@@ -18,6 +19,11 @@ ARWIKI = Path("../shared/data/arwiki")
 def source(*patterns):
     paths = params.CorpusFiles(paths=[str(pattern) for pattern in patterns], markup="keep")
     return files.read(params.load().corpus.model_copy(update={"source": "files", "files": paths}))
+
+
+def cleaned(*patterns, language="ar"):
+    paths = params.CorpusFiles(paths=[str(pattern) for pattern in patterns], markup="clean")
+    return files.read(params.load().corpus.model_copy(update={"language": language, "files": paths}))
 
 
 def texts(*patterns):
@@ -35,6 +41,16 @@ def test_every_format(tmp_path):
     assert [item.text.strip() for item in articles] == ["one", "two", "ثلاثة", "four", "", "five\r\nfive again", "six"]
     assert articles[0][:3] == ("7", "One", "")
     assert articles[3].url == "u"
+
+
+def test_markup_that_another_program_left_can_be_cleaned(tmp_path):
+    lines = ["نص [[كامل|تام]]<ref name=x>مرجع</ref> ( ، ) هنا .", "[[تصنيف:مدن]]", "سطر سليم، a | b"]
+    (tmp_path / "a.jsonl").write_text(json.dumps({"id": "1", "text": "\n".join(lines)}))
+    assert texts(tmp_path / "a.jsonl") == ["\n".join(lines)]
+    found = cleaned(tmp_path / "a.jsonl")
+    assert [article.text for article in found.articles] == ["نص تام هنا.\n\nسطر سليم، a | b"]
+    assert found.report() == {"cleaning": {"lines": 2, "repaired": 1}}
+    assert source(tmp_path / "a.jsonl").report() == {}
 
 
 def test_an_article_without_an_id_keeps_its_own_wherever_it_stands(tmp_path):
@@ -114,3 +130,12 @@ def test_arabic_wikipedia(tmp_path):
     first = next(read_articles(tmp_path / "corpus", None))
     assert (first.id, first.title) == ("1234087", "دابود")
     assert first.text.startswith("دابود قرية نوبية")
+
+
+@pytest.mark.skipif(not ARWIKI.is_dir(), reason="the shared Arabic articles are not here")
+def test_arabic_wikipedia_is_left_without_markup():
+    found = cleaned(ARWIKI / "articles-000.jsonl.gz")
+    assert not any(residual_markup(article.text) for article in found.articles)
+    counts = found.report()["cleaning"]
+    assert counts["lines"] > 100
+    assert counts["marked_up"] < 20

@@ -1,10 +1,13 @@
 """Articles of the user's own: JSON lines or Parquet with a column `text`, or text with blank lines between them."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 
 from maskline.corpus.articles import Article, Source
+from maskline.corpus.dump.wikitext import without_leftovers
 from maskline.corpus.records import Record, describe, field, find, open_text, read_jsonl, read_parquet, suffix
 from maskline.params import CorpusParams
 
@@ -16,11 +19,24 @@ def read(params: CorpusParams) -> Source:
         UserError: nothing matches, or (while the articles are read) a file is not what its name says or has no text.
     """
     paths = find(params.files.paths, READERS, "corpus.files.paths")
+    articles: Iterator[Article] = chain.from_iterable(READERS[suffix(path)](path) for path in paths)
+    cleaning = Counter[str]()
+    if params.files.markup == "clean":
+        articles = _cleaned(articles, params.language, cleaning)
     return Source(
-        (article for path in paths for article in READERS[suffix(path)](path)),
+        articles,
         provenance={"source": "files", "language": params.language, "inputs": describe(paths)},
         licence="that of the files given, which they do not state",
+        report=lambda: {"cleaning": dict(cleaning)} if params.files.markup == "clean" else {},
     )
+
+
+def _cleaned(articles: Iterator[Article], language: str, counts: Counter[str]) -> Iterator[Article]:
+    """Yield `articles` without left-over wiki markup, counting what that changes."""
+    for article in articles:
+        text, changed = without_leftovers(article.text, language)
+        counts.update(changed)
+        yield article._replace(text=text)
 
 
 def article_of(record: Record, name: str) -> Article:

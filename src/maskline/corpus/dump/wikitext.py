@@ -97,8 +97,7 @@ def clean_page(language: str, page: SitePage) -> Prose:
 
 def prose(title: str, text: str, site: Site, language: str) -> Prose:
     """Return what a reader reads of a page: its sentences, without whatever is no text or stands for none."""
-    text = text.replace("\r", "").replace(HOLE, "").replace(_LOST, "").replace(GLOSS, "")
-    text, names = _without_templates(_without_opaque(text), title)
+    text, names = _without_templates(_without_opaque(_unmarked(text)), title)
     disambiguation = not _DISAMBIGUATION.isdisjoint(names) or "__disambig__" in text.lower() or _says_so(title)
     text = _inline(_without_links(_without_tables(text), site))
     counts = Counter[str]()
@@ -110,6 +109,29 @@ def prose(title: str, text: str, site: Site, language: str) -> Prose:
         elif mended:
             kept.append(mended)
     return Prose("\n".join(kept), disambiguation, counts)
+
+
+def without_leftovers(text: str, language: str) -> tuple[str, Counter[str]]:
+    """Return text that another program took out of a wiki without the markup and the holes that it left there.
+
+    The counts are those of `Prose`, and the `lines` that held markup.
+    """
+    counts = Counter[str]()
+    lines = []
+    for line in _unmarked(text).split("\n"):
+        if residual_markup(line):
+            counts["lines"] += 1
+            source, _ = _without_templates(_without_opaque(line), "")
+            line = _inline(_without_links(_without_tables(source), _NO_SITE)).partition(_LOST)[0]  # noqa: PLW2901
+        lines.append(_finished(line, language, counts))
+    return "\n".join(lines), counts
+
+
+_NO_SITE = Site.of("", "", ())
+
+
+def _unmarked(text: str) -> str:
+    return text.replace("\r", "").replace(HOLE, "").replace(GLOSS, "").replace(_LOST, "")
 
 
 def _says_so(title: str) -> bool:
