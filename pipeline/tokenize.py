@@ -14,15 +14,17 @@ def main(
 ) -> None:
     """Cut the articles of both splits into sentences of token ids; write them as memory-mapped Arrow shards.
 
-    The report tells how many documents, sentences and tokens there are, and how many documents have one sentence, which
-    are of no use to next-sentence prediction.
+    The report tells how many documents, sentences and tokens there are, how many sentences documents have, and how many
+    have one, which are of no use to next-sentence prediction.
     """
+    from itertools import zip_longest
+
     import typer
 
     from maskline.corpus.articles import read_articles
-    from maskline.examples.tokenize import write_tokens
+    from maskline.examples.tokenize import sentence_histogram, write_tokens
     from maskline.params import load
-    from maskline.storage import MANIFEST, read_manifest, sha256, write_json
+    from maskline.storage import MANIFEST, read_manifest, sha256, write_csv, write_json
 
     loaded = load(params)
     # Before anything that was tokenized earlier is replaced.
@@ -45,6 +47,10 @@ def main(
             f"{counts['sentences_per_document']:.1f} sentences, {counts['one_sentence_share']:.1%} of them of one"
         )
     write_json(report / "metrics.json", metrics)
+    # A row counts the documents of `sentences` to twice as many sentences.
+    octaves = enumerate(zip_longest(*(sentence_histogram(tokens / split) for split in metrics), fillvalue=0))
+    rows = [{"sentences": 2**octave, "train": train, "validation": held_out} for octave, (train, held_out) in octaves]
+    write_csv(report / "sentences.csv", rows, ("sentences", "train", "validation"))
 
 
 if __name__ == "__main__":

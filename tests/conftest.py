@@ -23,6 +23,13 @@ PRETRAIN_VALIDATION = ("step", "mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accu
 def write_reports(folder, *, mlm=(6.0, 5.0, 4.5), nsp=(0.69, 0.65, 0.6), labels=("negative", "positive")):
     """Write `folder`/reports with one validation row per loss; None is an empty field."""
     reports = Path(folder) / "reports"
+    outcomes = {"train": 900, "validation": 100, "short": 7, "duplicate_text": 0, "near_duplicate": 30}
+    rows = [{"outcome": outcome, "articles": articles} for outcome, articles in outcomes.items()]
+    write_csv(reports / "corpus" / "articles.csv", rows, ("outcome", "articles"))
+    rows = [{"characters": 2**i, "articles": articles} for i, articles in enumerate((0, 0, 200, 700, 100))]
+    write_csv(reports / "corpus" / "lengths.csv", rows, ("characters", "articles"))
+    rows = [{"sentences": 2**i, "train": train, "validation": 30} for i, train in enumerate((20, 400, 480))]
+    write_csv(reports / "tokenize" / "sentences.csv", rows, ("sentences", "train", "validation"))
     train = [{"step": 10 * i, "mlm_loss": 7 - i / 20, "nsp_loss": nsp and 0.7, "loss": 7.7} for i in range(1, 31)]
     if not nsp:
         train = [row | {"nsp_loss": None} for row in train]

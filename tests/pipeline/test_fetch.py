@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from maskline.corpus.articles import read_articles
 from maskline.params import read_yaml
-from maskline.storage import sha256
+from maskline.storage import read_csv, read_json, sha256
 from maskline.tasks.examples import read_task
 
 PAGES = {
@@ -49,6 +49,7 @@ def fetch(tmp_path, settings, out="data", **environment):
     YAML().dump(settings, tmp_path / "params.yaml")
     command = [sys.executable, "-m", "pipeline.fetch", "--params", str(tmp_path / "params.yaml")]
     command += ["--corpus", str(tmp_path / out / "corpus"), "--tasks", str(tmp_path / out / "tasks")]
+    command += ["--report", str(tmp_path / out / "report")]
     environment = os.environ | {"PYTHONPATH": "src"} | environment
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
@@ -110,6 +111,10 @@ def test_near_duplicates_are_dropped_and_counted(tmp_path, settings):
     assert "dropped: 1 near_duplicate" in fetch(tmp_path, settings).stdout
     kept = [article.text for article in read_articles(tmp_path / "data" / "corpus", None)]
     assert kept == [*texts[:-1], longer]
+    report = tmp_path / "data" / "report"
+    (row,) = read_csv(report / "duplicates.csv")
+    assert 0.8 <= float(row["similarity"]) < 1
+    assert read_json(report / "metrics.json")["dropped"]["near_duplicate"] == 1
 
 
 def test_an_empty_corpus_is_one_line(tmp_path, settings):

@@ -6,7 +6,7 @@ def test_plot_writes_the_figures_of_the_run_here(tmp_path, write_reports):
     write_reports(tmp_path)
     command = [sys.executable, "-m", "pipeline.plot", "--reports", tmp_path / "reports", "--out", tmp_path / "figures"]
     subprocess.run(command, check=True)
-    assert len(list((tmp_path / "figures").glob("*.[sp][vn]g"))) == 6
+    assert len(list((tmp_path / "figures").glob("*.[sp][vn]g"))) == 8
 
 
 def test_a_missing_report_is_one_line(tmp_path):

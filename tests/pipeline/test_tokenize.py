@@ -10,7 +10,7 @@ from maskline.corpus.articles import Article, Source, read_articles
 from maskline.corpus.selection import write_corpus
 from maskline.examples.shards import TokenShards
 from maskline.params import load, read_yaml
-from maskline.storage import INCOMPLETE, MANIFEST, read_json, sha256
+from maskline.storage import INCOMPLETE, MANIFEST, read_csv, read_json, sha256
 from maskline.tokenization.save import save
 from maskline.tokenization.wordpiece import train
 
@@ -57,6 +57,12 @@ def test_both_splits_become_shards_with_the_same_bytes_in_every_process(data):
         assert f"{split}: {shards.manifest['tokens']:,} tokens" in done.stdout
         expected = {"language": "en", "corpus": sha256(data / "corpus" / MANIFEST)}
         assert (expected | {"tokenizer": sha256(data / "tokenizer" / MANIFEST)}).items() <= shards.manifest.items()
+    rows = read_csv(data / "out" / "report" / "sentences.csv")
+    assert [int(row["sentences"]) for row in rows] == [1, 2, 4]
+    for split in ("train", "validation"):
+        lengths = [1 + article.text.count("short") for article in read_articles(data / "corpus", split)]
+        counts = [sum(low <= length < 2 * low for length in lengths) for low in (1, 2, 4)]
+        assert [int(row[split]) for row in rows] == counts
     assert len(list((data / "out" / "tokens" / "train").glob("*.arrow"))) > 1
     run(data, "again", seed="7")
     assert files(data / "out") == files(data / "again")

@@ -30,7 +30,7 @@ def texts(figure):
 
 def test_every_figure_of_a_run_as_svg_and_png(tmp_path, write_reports):
     figures.plot_reports(write_reports(tmp_path), tmp_path / "figures")
-    names = ["pretraining", "sentiment-confusion", "sentiment-finetuning"]
+    names = ["corpus", "pretraining", "sentiment-confusion", "sentiment-finetuning"]
     assert sorted(path.name for path in (tmp_path / "figures").iterdir() if path.name != MANIFEST) == [
         f"{name}.{kind}" for name in names for kind in ("png", "svg")
     ]
@@ -55,6 +55,36 @@ def test_a_missing_curve_file_is_named(tmp_path, write_reports):
     (reports / "finetune" / "sentiment" / "scratch-train.csv").unlink()
     with pytest.raises(UserError, match=r"scratch-train\.csv is missing"):
         figures.plot_reports(reports, tmp_path / "figures")
+
+
+def outcomes(**counts):
+    return [{"outcome": name, "articles": str(count)} for name, count in counts.items()]
+
+
+def test_the_corpus_shows_what_was_dropped_and_the_articles_of_one_sentence():
+    sentences = series(sentences=[1, 2, 4], train=[30, 100, 50], validation=[10, 5, 5])
+    lengths = series(characters=[1, 2, 4, 8], articles=[0, 0, 150, 50])
+    figure = figures.corpus(
+        outcomes(train=180, validation=20, short=3, near_duplicate=1200, empty=0), lengths, sentences
+    )
+    shown = texts(figure)
+    assert {"train", "short", "near duplicate", "1,200", "Sentences: 20.0% of the articles have one"} <= set(shown)
+    assert "empty" not in shown
+    assert [bar.get_height() for bar in figure.axes[1].patches] == [150, 50]
+    assert [bar.get_height() for bar in figure.axes[2].patches] == [40, 105, 55]
+    colors = {bar.get_facecolor() for bar in figure.axes[2].patches}
+    assert len(colors) == 2
+
+
+def test_a_corpus_without_articles_of_one_sentence_or_of_nothing_is_drawn():
+    lengths = series(characters=[64], articles=[10])
+    figure = figures.corpus(outcomes(train=10), lengths, series(sentences=[1, 2], train=[0, 10], validation=[0, 0]))
+    assert "Sentences: 0.0% of the articles have one" in texts(figure)
+    assert "Sentences: 0.0% of the articles have one" in texts(
+        figures.corpus([], series(characters=[1], articles=[0]), series(sentences=[1], train=[0], validation=[0]))
+    )
+    with pytest.raises(UserError, match="has no column articles"):
+        figures.corpus([{"outcome": "train"}], lengths, lengths)
 
 
 def test_pretraining_without_sentence_pairs_has_one_panel():

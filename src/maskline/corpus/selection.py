@@ -8,6 +8,7 @@ from typing import Any
 
 from maskline.corpus.articles import SCHEMA, Article, Source, clean, clean_line, read_parquet, write_parquet
 from maskline.corpus.duplicates import KEPT, REASONS, Copies, Sketches
+from maskline.corpus.report import CorpusReport
 from maskline.corpus.split import split_of
 from maskline.errors import UserError
 from maskline.storage import fresh_directory, write_manifest
@@ -19,12 +20,14 @@ def write_corpus(
     min_characters: int,
     validation_fraction: float,
     near_duplicates: float | None = None,
+    report: Path | None = None,
 ) -> dict[str, Any]:
     """Write the articles of `source` that are worth keeping to a new `directory`; return its manifest.
 
     Every article is cleaned. Dropped are the empty ones, those shorter than `min_characters`, and of several with equal
     text, with equal id, or with texts of a similarity of `near_duplicates` or more, all but one (see
-    `maskline.corpus.duplicates`); with None, near duplicates stay.
+    `maskline.corpus.duplicates`); with None, near duplicates stay. What the articles are like goes to the folder
+    `report` (see `maskline.corpus.report`).
 
     Raises:
         UserError: nothing is left, or one of the splits is empty.
@@ -49,6 +52,8 @@ def write_corpus(
         **selection.report(),
         **source.report(),
     }
+    if report:
+        selection.articles.write(report, selection.report(), copies.examples, selection.named)
     write_manifest(directory, content)
     return content
 
@@ -63,6 +68,8 @@ class _Selection:
         self.dropped = dict.fromkeys(("empty", "short", *REASONS.values()), 0)
         self.splits = {split: Counter[str](articles=0, characters=0, words=0) for split in ("train", "validation")}
         self.sketches = Sketches()
+        self.articles = CorpusReport()
+        self.named: dict[int, Article] = {}
 
     def worth_keeping(self, articles: Iterable[Article]) -> Iterator[Article]:
         """Yield what is long enough, cleaned; remember enough of it to find the copies."""
@@ -78,13 +85,17 @@ class _Selection:
                 yield article
 
     def without(self, copies: Copies, articles: Iterable[Article]) -> Iterator[Article]:
-        """Yield those of `articles` that are no copies."""
-        for article, verdict in zip(articles, copies.verdicts.tolist(), strict=True):
+        """Yield those of `articles` that are no copies; remember those that are examples, without their text."""
+        examples = {place for example in copies.examples for place in (example.dropped, example.kept)}
+        for place, (article, verdict) in enumerate(zip(articles, copies.verdicts.tolist(), strict=True)):
+            if place in examples:
+                self.named[place] = article._replace(text="")
             if verdict != KEPT:
                 self.dropped[REASONS[verdict]] += 1
                 continue
             counts = self.splits[split_of(article.id, self.validation_fraction)]
             counts.update(articles=1, characters=len(article.text), words=len(article.text.split()))
+            self.articles.add(article)
             yield article
 
     def leave_out(self, pages: Counter[str]) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from maskline.corpus.articles import Article
 from maskline.corpus.sentences import split_sentences
 from maskline.errors import UserError
-from maskline.examples.shards import ShardWriter, id_dtype
+from maskline.examples.shards import ShardWriter, TokenShards, id_dtype
 from maskline.storage import fresh_directory
 from maskline.tokenization.encoding import ChunkEncoder
 from maskline.tokenization.load import load_tokenizer
@@ -110,6 +110,17 @@ def write_tokens(
         "tokens_per_sentence": counts["tokens"] / max(counts["sentences"], 1),
         "unk_rate": counts["unknown"] / max(counts["tokens"], 1),
     }
+
+
+def sentence_histogram(directory: Path) -> list[int]:
+    """Return how many documents of one split have 1 sentence, 2 to 3, 4 to 7, and so on.
+
+    Raises:
+        UserError: `directory` is not what `write_tokens` wrote, or holds nothing.
+    """
+    sentences = np.concatenate([np.diff(shard.document_offsets) for shard in TokenShards(directory)])
+    histogram: list[int] = np.bincount(np.frexp(sentences)[1] - 1).tolist()
+    return histogram
 
 
 def _batches(articles: Iterable[Article]) -> Iterator[list[Article]]:

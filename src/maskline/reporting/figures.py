@@ -35,6 +35,10 @@ def plot_reports(reports: Path, out: Path) -> None:
     metrics = read_metrics(reports / "evaluate" / "metrics.json")
     pretrain = reports / "pretrain"
     with theme():
+        outcomes = read_csv(reports / "corpus" / "articles.csv")
+        lengths = read_series(reports / "corpus" / "lengths.csv", ("characters", "articles"))
+        sentences = read_series(reports / "tokenize" / "sentences.csv", ("sentences", "train", "validation"))
+        save(corpus(outcomes, lengths, sentences), out / "corpus")
         train = read_series(pretrain / "train.csv", ("step", "mlm_loss", "nsp_loss"))
         validation = read_series(pretrain / "validation.csv", ("step", "mlm_loss", "nsp_loss", "loss"))
         save(pretraining(train, validation, metrics.get("mlm", {}).get("unigram_loss")), out / "pretraining")
@@ -44,6 +48,48 @@ def plot_reports(reports: Path, out: Path) -> None:
         for path in sorted((reports / "evaluate").glob("*-confusion.csv")):
             save(confusion(path.stem.removesuffix("-confusion"), read_csv(path)), out / path.stem)
     write_manifest(out, {})
+
+
+def corpus(outcomes: Sequence[Mapping[str, str]], lengths: Series, sentences: Series) -> "Figure":
+    """Return what became of the articles, how long they are, and how many sentences they have.
+
+    `outcomes` has a row for each split, in blue, and then for each reason to drop articles, in grey; reasons without
+    an article are left out. Articles of one sentence, of no use to next-sentence prediction, are in another colour.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12.4, 3.2))
+    panels = [figure.add_subplot(1, 3, index) for index in (1, 2, 3)]
+    counts = to_series(outcomes, ["articles"], "the outcomes of the articles")["articles"]
+    rows = [(row.get("outcome", ""), count) for row, count in zip(outcomes, counts, strict=True) if count > 0]
+    names = [name.replace("_", " ") for name, _ in rows]
+    kept = [name in {"train", "validation"} for name, _ in rows]
+    bars = panels[0].barh(names, [count for _, count in rows], color=[BLUE if keeps else GREY for keeps in kept])
+    panels[0].bar_label(bars, [f"{count:,.0f}" for _, count in rows], padding=3, fontsize=8.5)
+    panels[0].invert_yaxis()
+    panels[0].margins(x=0.18)
+    panels[0].grid(visible=False, axis="y")
+    panels[0].set(title="Articles: kept and dropped", xlabel="articles")
+    _histogram(panels[1], lengths["characters"], lengths["articles"])
+    panels[1].set(title="Length", xlabel="characters (twofold steps)", ylabel="articles")
+    totals = [sum(pair) for pair in zip(sentences["train"], sentences["validation"], strict=True)]
+    _histogram(panels[2], sentences["sentences"], totals)
+    single = totals[0] if sentences["sentences"][:1] == [1] else 0.0
+    if single:
+        panels[2].patches[0].set_facecolor(VERMILION)
+    title = f"Sentences: {single / (sum(totals) or 1):.1%} of the articles have one"
+    panels[2].set(title=title, xlabel="sentences (twofold steps)", ylabel="articles")
+    return figure
+
+
+def _histogram(axes: "Axes", bounds: Sequence[float], counts: Sequence[float]) -> None:
+    """Draw counts between each of `bounds` and its double, from the first that is not empty."""
+    first = next((index for index, count in enumerate(counts) if count), 0)
+    axes.set_xscale("log", base=2)
+    axes.bar(bounds[first:], counts[first:], width=bounds[first:], align="edge", color=BLUE, edgecolor="white")
+    ticks = [*bounds[first:], 2 * bounds[-1]]
+    axes.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks], fontsize=8, rotation=45 if len(ticks) > 8 else 0)
+    axes.grid(visible=False, axis="x")
 
 
 def pretraining(train: Series, validation: Series, unigram_loss: float | None) -> "Figure":
