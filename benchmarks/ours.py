@@ -53,7 +53,9 @@ class Ours:
 
     def update(self) -> float:
         """Take the next update and return its real tokens."""
-        targets, _, _ = _update(self.objective, self.optimizers, self.step, 0.1, self.params.pretrain, self.params.seed)
+        microbatches = self.objective.microbatches(self.step)
+        recipe, seed = self.params.pretrain, self.params.seed
+        targets, _, _ = _update(self.objective, self.optimizers, microbatches, self.step, 0.1, recipe, seed)
         self.step += 1
         return targets["tokens"]
 

@@ -351,6 +351,8 @@ class ComputeParams(Section):
     device: Annotated[str, Field(pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$")]
     threads: Natural
     workers: Natural
+    loaders: Natural | None
+    compile: bool
     progress: Literal["auto", "bar", "lines"]
 
 

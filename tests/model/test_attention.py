@@ -70,7 +70,7 @@ def test_a_sequence_without_tokens_is_refused():
 
 
 def test_the_layout_moves_as_a_whole():
-    layout = Layout.of(LENGTHS).to("meta")
+    layout = Layout.of(LENGTHS).map(lambda tensor: tensor.to("meta"))
     assert layout.longest == 7
     for tensor in (layout.starts, layout.bounds, layout.positions, layout.gather, layout.slots, layout.attend):
         assert tensor.device.type == "meta"

@@ -40,14 +40,14 @@ class Objective(PretrainingObjective):
         return super().microbatches(step)
 
 
-def run(objective, params, root, said=None):
+def run(objective, params, root, said=None, loaders=0):
     """Train `objective` by the recipe in `params`, with its states below `root`; `said` takes what is told."""
     recipe = params.pretrain
     cadence = Cadence(recipe.evaluate_every, recipe.checkpoint_every, recipe.log_every)
     say = [].append if said is None else said.append
     reporter = Reporter("test", recipe.steps, "silent")
     with reporter, Run({"stage": "test"}, say, root=root) as states:
-        return train(objective, recipe, recipe.steps, cadence, params.seed, states, reporter)
+        return train(objective, recipe, recipe.steps, cadence, params.seed, states, reporter, loaders)
 
 
 def run_in_parts(build, params, root, *stops):

@@ -196,7 +196,7 @@ def test_the_loss_is_the_weighted_mean_over_the_step(pretrained, micro_batch):
     params = tiny_params({"finetune.sentiment.micro_batch": micro_batch, "finetune.sentiment.dropout": 0.0})
     weights = [0.3, 2.5]
     tuned = objective(pretrained, params, weights)
-    targets, sums = _accumulate(tuned, 0, params.finetune["sentiment"], 0)
+    targets, sums = _accumulate(tuned, tuned.microbatches(0), 0, params.finetune["sentiment"], 0)
     rows = np.array(tuned.examples(0))
     assert len(rows) == 8
     logits = []

@@ -119,7 +119,7 @@ def test_sigterm_is_an_interrupt_and_handlers_are_given_back(data, tmp_path):
 
 def gradients(objective, params, step=0):
     objective.model.zero_grad()
-    targets, sums = _accumulate(objective, step, params.pretrain, params.seed)
+    targets, sums = _accumulate(objective, objective.microbatches(step), step, params.pretrain, params.seed)
     return {name: p.grad.clone() for name, p in objective.model.named_parameters()}, targets, sums
 
 
@@ -373,7 +373,7 @@ def test_dropout_differs_between_steps_and_microbatches(data):
     losses = objective.losses
     objective.losses = lambda microbatch: (seen.append(losses(microbatch)), seen[-1])[1]
     for step in (0, 1, 0):
-        _accumulate(objective, step, recipe.pretrain, recipe.seed)
+        _accumulate(objective, objective.microbatches(step), step, recipe.pretrain, recipe.seed)
     values = [loss["mlm_loss"].item() for loss in seen]
     assert len(set(values[:4])) == 4
     assert values[4:] == values[:2]
@@ -415,7 +415,7 @@ class Weighted:
 def test_weights_are_divided_out_however_small_their_sum(weights):
     objective = Weighted(weights)
     recipe = params().pretrain
-    targets, sums = _accumulate(objective, 0, recipe, 0)
+    targets, sums = _accumulate(objective, objective.microbatches(0), 0, recipe, 0)
     assert objective.model.weight.grad.item() == pytest.approx(3.0 * (sum(weights) > 0))
     progress = Progress()
     progress.count(targets, sums, 1.0)

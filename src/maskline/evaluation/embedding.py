@@ -83,7 +83,7 @@ def batches(sizes: NDArray[np.int64], batch_tokens: int) -> Iterator[NDArray[np.
 def _pooled(encoder: Encoder, texts: list[NDArray[np.int64]], pooling: Pooling, device: torch.device) -> Tensor:
     """Return the vectors of a batch of texts as token ids, (B, D)."""
     lengths = torch.tensor([len(ids) for ids in texts])
-    layout = Layout.of(lengths).to(device)
+    layout = Layout.of(lengths).map(lambda tensor: move(tensor, device))
     input_ids = move(np.concatenate(texts), device)
     x = encoder(input_ids, torch.zeros_like(input_ids), layout)
     if pooling == "cls":

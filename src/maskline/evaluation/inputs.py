@@ -12,16 +12,15 @@ from maskline.model.attention import Layout
 from maskline.model.heads import Inputs
 
 
-def move(array: NDArray[Any], device: torch.device) -> Tensor:
-    """Return an array as a tensor on `device`, copied while the device works on where that is possible."""
-    tensor = torch.from_numpy(array)
+def move(values: NDArray[Any] | Tensor, device: torch.device) -> Tensor:
+    """Return an array or a tensor on `device`, copied while the device works on where that is possible."""
+    tensor = torch.as_tensor(values)
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 def layout_of(attention_mask: NDArray[np.bool_], device: torch.device) -> Layout:
     """Return where the real tokens of a padded batch, (B, T), lie when they stand one after the other."""
-    layout = Layout.of(torch.from_numpy(attention_mask.sum(1)))
-    return layout.to(device, non_blocking=True)
+    return Layout.of(torch.from_numpy(attention_mask.sum(1))).map(lambda tensor: move(tensor, device))
 
 
 def to_inputs(batch: Batch, device: torch.device) -> Inputs:

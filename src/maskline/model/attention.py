@@ -6,7 +6,8 @@ computed depends on the device; what is computed does not (LOG.md has what each 
 
 # Dimensions: B sequences, N tokens of them all, T tokens of the longest, H heads, K size of a head.
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import torch
@@ -53,11 +54,11 @@ class Layout:
             attend=None if attend.all() else attend,
         )
 
-    def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Return the same on another device; arguments as for `Tensor.to`."""
-        tensors = {field.name: getattr(self, field.name) for field in fields(self)}
-        moved = {name: value.to(*args, **kwargs) for name, value in tensors.items() if isinstance(value, Tensor)}
-        return replace(self, **moved)
+    def map(self, function: Callable[[Tensor], Tensor]) -> Self:
+        """Return the same with every tensor as `function` makes it, on another device say."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        mapped: dict[str, Any] = {n: function(v) if isinstance(v, Tensor) else v for n, v in values.items()}
+        return type(self)(**mapped)
 
 
 def attention(qkv: Tensor, layout: Layout, dropout: float) -> Tensor:

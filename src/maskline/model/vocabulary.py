@@ -35,7 +35,7 @@ def vocabulary_loss(hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor
 
 class _VocabularyLoss(torch.autograd.Function):
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, precision: torch.dtype
     ) -> Tensor:
         low, scored = hidden.to(precision), weight.to(precision)

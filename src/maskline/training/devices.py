@@ -1,5 +1,6 @@
 """Where the work is done: device, threads, precision, noise."""
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -8,6 +9,7 @@ from typing import Literal
 import torch
 
 from maskline.errors import UserError
+from maskline.model.bert import Encoder
 from maskline.params import ComputeParams
 
 Precision = Literal["auto", "fp32", "bf16"]
@@ -59,6 +61,19 @@ def choose_precision(precision: Precision, device: torch.device) -> Precision:
     else:
         native = device.type == "cpu" and any(torch.cpu.get_capabilities().get(name) for name in _BF16_INSTRUCTIONS)
     return "bf16" if native else "fp32"
+
+
+def choose_loaders(compute: ComputeParams, device: torch.device) -> int:
+    """Return how many processes prepare batches: by default none on a CPU, whose cores the step itself keeps busy."""
+    if compute.loaders is not None:
+        return compute.loaders
+    return min(4, os.cpu_count() or 1) if device.type == "cuda" else 0
+
+
+def compile_layers(encoder: Encoder) -> None:
+    """Let torch.compile fuse what happens between the products of every layer, for batches of any size."""
+    for layer in encoder.layers:
+        layer.compile(dynamic=True)
 
 
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[None]:

@@ -4,12 +4,10 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.rendezvous import rendezvous
 from torch.distributed.rendezvous import rendezvous
 
 from maskline.errors import UserError

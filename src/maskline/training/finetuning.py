@@ -24,7 +24,14 @@ from maskline.tasks.classification import EncodedTexts, TextBatch, encode_texts,
 from maskline.tasks.examples import Examples, read_task
 from maskline.tokenization.load import LoadedTokenizer, SpecialIds, load_tokenizer
 from maskline.training import distributed
-from maskline.training.devices import SMALLER_PARTS, choose_precision, describe, memory_explained
+from maskline.training.devices import (
+    SMALLER_PARTS,
+    choose_loaders,
+    choose_precision,
+    compile_layers,
+    describe,
+    memory_explained,
+)
 from maskline.training.export import check_tokenizer, export, model_card, read_model
 from maskline.training.loop import Cadence, Metrics, train
 from maskline.training.progress import process_reporter
@@ -160,6 +167,8 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
             if start == "pretrained":
                 _load(model, paths.pretrained, paths.tokenizer)
             model.to(device)
+            if params.compute.compile:
+                compile_layers(model.encoder)
             objective = ClassificationObjective(
                 model, training, validation, weights, tokenizer.special, recipe, params.seed, device
             )
@@ -172,7 +181,8 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
                     f"finetune {task} from {start} weights on {describe(device)} in {recipe.precision}: {steps} steps"
                 )
                 cadence = Cadence(objective.steps_per_epoch, objective.steps_per_epoch, LOG_EVERY)
-                result = train(objective, recipe, steps, cadence, params.seed, run, reporter)
+                loaders = choose_loaders(params.compute, device)
+                result = train(objective, recipe, steps, cadence, params.seed, run, reporter, loaders)
             if leads:
                 progress = result.progress
                 write_csv(paths.reports / f"{prefix}train.csv", progress.train, TRAIN_COLUMNS)

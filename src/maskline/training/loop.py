@@ -23,6 +23,7 @@ from maskline.params import OptimizerParams
 from maskline.training import distributed
 from maskline.training.devices import autocast, keyed_noise
 from maskline.training.optimizers import build_optimizers
+from maskline.training.prefetch import prepared
 from maskline.training.progress import Reporter
 from maskline.training.schedules import multiplier
 from maskline.training.states import Run
@@ -154,9 +155,18 @@ class Result:
 
 
 def train(
-    objective: Objective, params: OptimizerParams, steps: int, cadence: Cadence, seed: int, run: Run, reporter: Reporter
+    objective: Objective,
+    params: OptimizerParams,
+    steps: int,
+    cadence: Cadence,
+    seed: int,
+    run: Run,
+    reporter: Reporter,
+    loaders: int = 0,
 ) -> Result:
     """Train `objective.model` for `steps` updates, going on from where `run` was interrupted.
+
+    `loaders` processes prepare the examples ahead of the steps; no number depends on how many.
 
     Raises:
         UserError: the schedule does not fit `steps`, a loss or gradient is not finite (nothing is updated or saved), or
@@ -169,9 +179,9 @@ def train(
     started = time.monotonic() - progress.seconds
     model.train()
     with _interruptible() as interrupted:
-        while progress.step < steps:
+        for microbatches in prepared(objective.microbatches, progress.step, steps, loaders):
             scale = multiplier(progress.step, steps, params.warmup_steps, params.schedule, params.decay_share)
-            targets, sums, norm = _update(objective, optimizers, progress.step, scale, params, seed)
+            targets, sums, norm = _update(objective, optimizers, microbatches, progress.step, scale, params, seed)
             progress.count(targets, sums, norm)
             numbers = {**_means(sums, targets), "lr": params.peak_lr * scale}
             reporter.update(progress.step, int(targets["tokens"]), numbers)
@@ -214,13 +224,14 @@ def _resume(
 def _update(
     objective: Objective,
     optimizers: list[torch.optim.Optimizer],
+    microbatches: list[Any],
     step: int,
     scale: float,
     params: OptimizerParams,
     seed: int,
 ) -> tuple[dict[str, float], dict[str, float], float]:
     """Take update `step` at `scale` times the peak rates; return its targets, summed losses and gradient norm."""
-    targets, sums = _accumulate(objective, step, params, seed)
+    targets, sums = _accumulate(objective, microbatches, step, params, seed)
     distributed.sum_gradients(objective.model)
     norm = nn.utils.clip_grad_norm_(objective.model.parameters(), params.clip_norm or math.inf).item()
     if not math.isfinite(norm + sum(sums.values())):
@@ -234,14 +245,13 @@ def _update(
 
 
 def _accumulate(
-    objective: Objective, step: int, params: OptimizerParams, seed: int
+    objective: Objective, microbatches: list[Any], step: int, params: OptimizerParams, seed: int
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Add up the gradients of a step; return the targets and the summed losses over all processes."""
-    microbatches = objective.microbatches(step)
     names = (*objective.loss_names, "tokens")
     counts = [objective.targets(microbatch) for microbatch in microbatches]
     targets = _total(names, counts, objective.device)
-    sums = []
+    parts = []
     for number, microbatch in enumerate(microbatches):
         place = distributed.rank() + number * distributed.ranks()
         noise = int(key(seed, "dropout", step, place)[0] >> 1)
@@ -249,7 +259,9 @@ def _accumulate(
             losses = objective.losses(microbatch)
         total = torch.stack([loss / (targets[name] or 1.0) for name, loss in losses.items()]).sum()
         total.backward()  # type: ignore[no-untyped-call]
-        sums.append({name: loss.item() for name, loss in losses.items()})
+        parts.append(torch.stack([losses[name].detach() for name in objective.loss_names]))
+    # Read at the end alone: a device would have to finish each microbatch first.
+    sums = [dict(zip(objective.loss_names, part, strict=True)) for part in torch.stack(parts).tolist()] if parts else []
     return targets, _total(objective.loss_names, sums, objective.device)
 
 

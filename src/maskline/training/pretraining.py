@@ -22,7 +22,14 @@ from maskline.params import Params, PretrainParams
 from maskline.storage import MANIFEST, sha256, source_fingerprint, write_csv, write_json
 from maskline.tokenization.load import SpecialIds, load_tokenizer
 from maskline.training import distributed
-from maskline.training.devices import SMALLER_PARTS, choose_precision, describe, memory_explained
+from maskline.training.devices import (
+    SMALLER_PARTS,
+    choose_loaders,
+    choose_precision,
+    compile_layers,
+    describe,
+    memory_explained,
+)
 from maskline.training.export import export, model_card
 from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import process_reporter
@@ -119,6 +126,8 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     batches = new_batches(params, source, masker, tokenizer.special)
     _check(params, paths, shards, validation, batches)
     model = new_model(params, tokenizer.vocab_size, shards).to(device)
+    if params.compute.compile:
+        compile_layers(model.encoder)
     objective = PretrainingObjective(model, batches, validation, params, device)
     steps = objective.steps
     cadence = Cadence(params.pretrain.evaluate_every, params.pretrain.checkpoint_every, params.pretrain.log_every)
@@ -135,7 +144,8 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
         )
         if source.counts["windows_without_pair"]:
             reporter.say(f"pretrain: {source.counts['windows_without_pair']:,} windows of text have no pair to give")
-        result = train(objective, params.pretrain, steps, cadence, params.seed, run, reporter)
+        loaders = choose_loaders(params.compute, device)
+        result = train(objective, recipe, steps, cadence, params.seed, run, reporter, loaders)
         if leads:
             metrics = write_reports(paths.reports, result.progress, model, source)
             _export(model, paths.last, params, paths, metrics["last"], identity)

@@ -1,0 +1,54 @@
+"""The examples of a step, prepared ahead of it by other processes where there are some."""
+
+import multiprocessing
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from maskline.errors import UserError
+
+_AHEAD = 4
+"""Steps that each process is ahead."""
+
+
+class _Steps(Dataset[list[Any]]):
+    def __init__(self, prepare: Callable[[int], list[Any]]) -> None:
+        self.prepare = prepare
+
+    def __getitem__(self, step: int) -> list[Any]:
+        return self.prepare(step)
+
+
+def prepared(prepare: Callable[[int], list[Any]], first: int, steps: int, loaders: int) -> Iterator[list[Any]]:
+    """Yield `prepare(step)` for the updates `first` to `steps` - 1, in this order however many processes prepare them.
+
+    Args:
+        prepare: returns NumPy arrays, as a function of the step alone; it is called in the other processes.
+        first: the first update, counted from 0.
+        steps: how many there are.
+        loaders: processes; 0: each step waits for its own.
+
+    Raises:
+        UserError: this system cannot fork a process, which is how one gets hold of the data.
+    """
+    if not loaders:
+        return map(prepare, range(first, steps))
+    if "fork" not in multiprocessing.get_all_start_methods():
+        raise UserError("compute.loaders needs a system that can fork processes: set it to 0")
+    loader = DataLoader(
+        _Steps(prepare),
+        batch_size=None,
+        sampler=range(first, steps),
+        num_workers=loaders,
+        prefetch_factor=_AHEAD,
+        collate_fn=_as_it_is,
+        multiprocessing_context="fork",
+        generator=torch.Generator(),  # else the loader would draw from the global one
+    )
+    return iter(loader)
+
+
+def _as_it_is(prepared: list[Any]) -> list[Any]:
+    return prepared
