@@ -104,7 +104,7 @@ def third_party(path):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module.split(".")[0])
-    return names - sys.stdlib_module_names - {"maskline", "pipeline", "tests"}
+    return names - sys.stdlib_module_names - {"maskline", "pipeline", "tests", "benchmarks"}
 
 
 def distribution(requirement):
@@ -114,14 +114,18 @@ def distribution(requirement):
 def test_packages_are_declared_where_they_are_imported():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = {distribution(name) for name in project["dependencies"]}
-    for_tests = {distribution(name) for name in project["optional-dependencies"]["dev"]}
+    extra = {
+        name: {distribution(requirement) for requirement in requirements}
+        for name, requirements in project["optional-dependencies"].items()
+    }
     owners = packages_distributions()
-    used = {"src": set(), "pipeline": set(), "tests": set()}
+    used = {"src": set(), "pipeline": set(), "tests": set(), "benchmarks": set()}
     for path in tracked():
         if path.suffix == ".py":
-            used[path.parts[0]] |= {distribution(owners[name][0]) for name in third_party(ROOT / path)}
+            used[path.parts[0]] |= {distribution(owners.get(name, [name])[0]) for name in third_party(ROOT / path)}
     assert used["src"] | used["pipeline"] <= needed
-    assert used["tests"] <= needed | for_tests
+    assert used["tests"] <= needed | extra["dev"]
+    assert used["benchmarks"] - {"gensim", "wikiextractor"} <= needed | extra["bench"]  # peers that are no dependencies
     assert needed <= set().union(*used.values()), "declared, but never imported"
 
 
@@ -130,6 +134,6 @@ def test_constraints_pin_what_is_declared():
     pins = dict(line.split("==") for line in lines if not line.startswith("#"))
     assert pins["torch"] == "2.13.0"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
+    wanted = sum(project["optional-dependencies"].values(), project["dependencies"])
     assert {distribution(name) for name in wanted} <= {distribution(name) for name in pins}
     assert all(re.fullmatch(r"[\w.]+", version) for version in pins.values()), "a local version installs nowhere else"
