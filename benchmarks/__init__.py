@@ -13,5 +13,6 @@ SUBJECTS = (
     "inference",
     "startup",
     "growth",
+    "dump_extraction",
 )
 """The modules that measure, in the order of the summary."""

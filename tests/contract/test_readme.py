@@ -38,6 +38,7 @@ VERIFIED = {
     "dvc exp run -S corpus.language=fr": ONLINE,
     "dvc exp run -S corpus.source=hub -S corpus.language=ar -S corpus.hub.config=20231101.ar "
     "-S corpus.hub.max_articles=50000": ONLINE,
+    "dvc exp run -S corpus.language=ar -S corpus.source=dump -S corpus.dump.date=20260901": ONLINE,
     "dvc repro --force --single-item fetch": RUN,
     "dvc exp run -S model.layers=4": LAYERS,
     "dvc exp run -S masking.rate=0.2 -S seed=1": QUEUE,

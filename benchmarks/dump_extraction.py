@@ -1,0 +1,163 @@
+"""Articles out of a dump beside wikiextractor, gensim and mwparserfromhell: how fast, and what is left in the text.
+
+The input is the pages of the shared dumps, repeated, in one file of many bzip2 streams as Wikimedia publishes them. All
+use two processes. wikiextractor is AGPL: it runs as a command, and is no dependency; `pip install wikiextractor==3.1.0`
+puts it beside.
+"""
+
+import bz2
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from importlib.util import find_spec
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from xml.sax.saxutils import escape
+
+from benchmarks.measure import Row, Series, against, child, interleaved, measured
+from maskline.corpus.dump.pages import Page, read_pages
+from maskline.corpus.dump.residue import holes, residual_markup
+from maskline.corpus.dump.source import read
+from maskline.params import PARAMS, load
+
+SUBJECT = "dump extraction"
+RAW = Path("../shared/data/dumps")
+"""Where the dumps are looked for."""
+PROCESSES = 2
+MEGABYTES, FULL_MEGABYTES = 24, 100
+"""Of XML."""
+AT_LEAST = 4.0
+"""MB of XML in a second, on two cores."""
+_HEAD = (
+    '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" version="0.10" xml:lang="en">\n  <siteinfo>\n'
+    "    <sitename>Wikipedia</sitename>\n    <dbname>enwiki</dbname>\n"
+    "    <base>https://en.wikipedia.org/wiki/Main_Page</base>\n    <namespaces>\n"
+    '      <namespace key="0" case="first-letter" />\n      <namespace key="6" case="first-letter">File</namespace>\n'
+    '      <namespace key="10" case="first-letter">Template</namespace>\n'
+    '      <namespace key="14" case="first-letter">Category</namespace>\n    </namespaces>\n  </siteinfo>\n'
+)
+
+Extractor = Callable[[Path, Path], Iterable[str]]
+"""Dump, scratch folder -> the texts of its articles."""
+
+
+def rows() -> list[Row]:
+    """Compare speed on 24 MB of XML, and what is left in the articles of each."""
+    return _rows(MEGABYTES)
+
+
+def full_rows() -> list[Row]:
+    """Compare the same on 100 MB."""
+    return _rows(FULL_MEGABYTES)
+
+
+def _rows(megabytes: float) -> list[Row]:
+    if not any(RAW.glob("*.bz2")):
+        return [Row(SUBJECT, "ours", None, AT_LEAST, note=f"not measured: {RAW} is not there")]
+    missing = [name for name in EXTRACTORS if name != "ours" and not find_spec(name)]
+    with TemporaryDirectory() as name:
+        scratch = Path(name)
+        dump, size = _repeated(scratch, megabytes)
+        texts: dict[str, list[str]] = {}
+
+        def work(extractor: str) -> float:
+            texts[extractor] = list(EXTRACTORS[extractor](dump, scratch))
+            return size
+
+        contenders = {extractor: partial(work, extractor) for extractor in EXTRACTORS if extractor not in missing}
+        series = interleaved(contenders, "MB", repetitions=2, warmup=0)
+    ours = series.pop("ours")
+    found = [measured(SUBJECT, "MB of XML per second", ours, AT_LEAST, "at least")]
+    found += [against(SUBJECT, ours, theirs) for theirs in series.values()]
+    found += [
+        Row(SUBJECT, peer, None, None, note="not installed: see benchmarks/dump_extraction.py") for peer in missing
+    ]
+    return found + [row for kind in LEFT for row in _left(kind, texts)]
+
+
+def _left(kind: str, texts: dict[str, list[str]]) -> Iterator[Row]:
+    """Yield how many of `kind` there are in a million characters of each one's articles."""
+    for extractor, articles in texts.items():
+        count = sum(LEFT[kind](article).total() for article in articles)
+        rate = 1e6 * count / max(1, sum(map(len, articles)))
+        figure = Series(extractor, f"{kind} per million characters", (rate,))
+        yield measured(f"{SUBJECT}: {kind}", extractor, figure, 0 if extractor == "ours" else None)
+
+
+def _holes(text: str) -> Counter[str]:
+    """Return the holes, brackets of functions, f(), aside."""
+    return Counter({hole: count for hole, count in holes(text).items() if hole != "()" or f" {hole}" in text})
+
+
+LEFT: dict[str, Callable[[str], Counter[str]]] = {"markup": residual_markup, "holes": _holes}
+
+
+def _repeated(scratch: Path, megabytes: float) -> tuple[Path, float]:
+    """Write the pages of all dumps as often as `megabytes` of XML hold; return the file and how many those are."""
+    block = "".join(map(_xml, _pages())).encode()
+    times = max(1, round(megabytes * 1e6 / len(block)))
+    path = scratch / "repeated-pages-articles.xml.bz2"
+    stream = bz2.compress(block)
+    path.write_bytes(bz2.compress(_HEAD.encode()) + stream * times + bz2.compress(b"</mediawiki>\n"))
+    return path, times * len(block) / 1e6
+
+
+def _pages() -> Iterator[Page]:
+    return (page for path in sorted(RAW.glob("*.bz2")) for _, page in read_pages(path))
+
+
+def _xml(page: Page) -> str:
+    redirect = '    <redirect title="x" />\n' if page.redirect else ""
+    return (
+        f"  <page>\n    <title>{escape(page.title)}</title>\n    <ns>{page.namespace}</ns>\n"
+        f"    <id>{page.id}</id>\n{redirect}"
+        f"    <revision>\n      <id>1{page.id}</id>\n      <model>wikitext</model>\n      <format>text/x-wiki</format>\n"
+        f'      <text xml:space="preserve">{escape(page.text)}</text>\n    </revision>\n  </page>\n'
+    )
+
+
+def _ours(dump: Path, _: Path) -> Iterable[str]:
+    params = load(PARAMS).corpus
+    chosen = params.dump.model_copy(update={"paths": [str(dump)]})
+    source = read(params.model_copy(update={"source": "dump", "dump": chosen}), PROCESSES, print)
+    return (article.text for article in source.articles)
+
+
+def _wikiextractor(dump: Path, scratch: Path) -> Iterator[str]:
+    command = [sys.executable, "-m", "wikiextractor.WikiExtractor", str(dump), "--json", "--no-templates", "--quiet"]
+    child([*command, "--processes", str(PROCESSES), "-b", "1G", "-o", str(scratch / "wikiextractor")])
+    for path in sorted((scratch / "wikiextractor").rglob("wiki_*")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if text := json.loads(line)["text"]:
+                yield text
+
+
+def _in_processes(function: Callable[[str], str], dump: Path) -> Iterator[str]:
+    texts = (page.text for _, page in read_pages(dump) if page.namespace == 0 and not page.redirect)
+    with get_context("spawn").Pool(PROCESSES) as pool:
+        while batch := list(islice(texts, 64)):
+            yield from pool.map(function, batch, chunksize=4)
+
+
+def _gensim_text(wikitext: str) -> str:
+    from gensim.corpora.wikicorpus import filter_wiki  # type: ignore[import-untyped]
+
+    return str(filter_wiki(wikitext))
+
+
+def _stripped(wikitext: str) -> str:
+    import mwparserfromhell
+
+    return str(mwparserfromhell.parse(wikitext).strip_code())
+
+
+EXTRACTORS: dict[str, Extractor] = {
+    "ours": _ours,
+    "wikiextractor": _wikiextractor,
+    "gensim": lambda dump, _: _in_processes(_gensim_text, dump),
+    "mwparserfromhell": lambda dump, _: _in_processes(_stripped, dump),
+}
