@@ -115,7 +115,7 @@ def _xml(page: Page) -> str:
     return (
         f"  <page>\n    <title>{escape(page.title)}</title>\n    <ns>{page.namespace}</ns>\n"
         f"    <id>{page.id}</id>\n{redirect}"
-        f"    <revision>\n      <id>1{page.id}</id>\n      <model>wikitext</model>\n      <format>text/x-wiki</format>\n"
+        f"    <revision>\n      <id>1{page.id}</id>\n      <model>wikitext</model>\n"
         f'      <text xml:space="preserve">{escape(page.text)}</text>\n    </revision>\n  </page>\n'
     )
 

@@ -58,6 +58,7 @@ CASES = {
     "{{{parameter|default}}} A template page.": "A template page.",
     "{{{{{1}}}}} Braces.": "Braces.",
     "{{PAGENAME}} is the title, as of {{as of|2010|3|lc=y}}.": "Title is the title, as of as of March 2010.",
+    "One applies {{nihongo||合気|aiki}} by {{nihongo|sword|剣|ken}}.": "One applies aiki by sword.",
     "{{DEFAULTSORT:Key}}Text.{{DISPLAYTITLE:''Text''}}": "Text.",
     # holes
     "Einstein ({{IPAc-en|a}}; {{IPA-de|b|lang}}; 14 March 1879) was born.": "Einstein (14 March 1879) was born.",

@@ -90,7 +90,7 @@ SHOWN = """
     nowrap / nobr / nowraplinks / small / smaller / big / larger / large / abbr / tooltip / sic / strong / em / bold /
     italic / ipa / math / mvar / var / mono / code / tt / kbd / samp / key / unicode / polytonic / angbr /
     angle bracket / script / rtl-lang / rtl / ltr / flag / flagcountry / flagu / country / ill / illm /
-    interlanguage link / interlanguage link multi / nihongo / nihongo2 / zh / sup / sub / smallcaps / smallcaps all /
+    interlanguage link / interlanguage link multi / zh / sup / sub / smallcaps / smallcaps all /
     sc / lc / uc / ucfirst / lcfirst / overline / underline / noitalic / nobold / vanchor / not a typo / as written /
     proper name / typo / bibleverse / nastaliq / aut / nom / trad / comment / strikethrough / ruby / visible anchor /
     citation needed span / مائل / صغير / كبير / غامق / خط عريض / علم / بلد / اختصار / وصلة إنترويكي / اسم عربي /
