@@ -28,7 +28,8 @@ def vocabulary_loss(hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor
         labels: (M,) integers below V.
     """
     device = hidden.device.type
-    precision = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+    autocast = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+    precision = torch.get_autocast_dtype(device) if autocast else weight.dtype
     loss: Tensor = _VocabularyLoss.apply(hidden, weight, bias, labels, precision)  # type: ignore[no-untyped-call]
     return loss
 
