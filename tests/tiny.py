@@ -34,6 +34,8 @@ SETTINGS = {
     "pretrain.evaluate_every": 4,
     "pretrain.checkpoint_every": 3,
     "pretrain.log_every": 2,
+    "masking.rate": 0.15,
+    "masking.final_rate": None,
     "pretrain.precision": "fp32",
     "finetune.sentiment.precision": "fp32",
     "finetune.sentiment.max_seq_length": 12,
