@@ -70,7 +70,7 @@ def rows() -> list[Row]:
 
 
 def full_rows() -> list[Row]:
-    """Try every learning rate of HF and record them; then chase the loss that ours has after as long, and record that."""
+    """Try every learning rate of HF, then chase the loss that ours has after as long; record both."""
     params, data = _prepare()
     sweep = {rate: hugging_face(params, data, rate, SECONDS) for rate in LEARNING_RATES}
     best = min(sweep, key=lambda rate: sweep[rate][-1].mlm_loss)
