@@ -144,7 +144,7 @@ def _in_processes(function: Callable[[str], str], dump: Path) -> Iterator[str]:
 
 
 def _gensim_text(wikitext: str) -> str:
-    from gensim.corpora.wikicorpus import filter_wiki  # type: ignore[import-untyped]
+    from gensim.corpora.wikicorpus import filter_wiki
 
     return str(filter_wiki(wikitext))
 
