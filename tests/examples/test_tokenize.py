@@ -146,6 +146,7 @@ def test_a_killed_process_is_one_clear_line(tokenizer, tmp_path, monkeypatch):
 
 
 STUCK = """
+import signal
 import sys
 import time
 from pathlib import Path
@@ -162,6 +163,7 @@ def articles():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background has it ignored
     tokenize.BATCH_CHARACTERS = 1
     tokenize.write_tokens(
         Path("tokens"), articles(), Path(sys.argv[1]), language="en", shard_tokens=9, workers=2, provenance={}
