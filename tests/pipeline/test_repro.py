@@ -100,7 +100,7 @@ def kill_at_first_state(running, project):
 
 def test_a_queue_of_masking_rates_leaves_tokenizer_and_shards_alone(project):
     before = set(experiments(project))
-    call(project, "dvc exp run --queue -S masking.rate=0.2,0.3 pretrain && dvc queue start -j 2")
+    call(project, "dvc exp run --queue -S masking.rate=0.2,0.4 pretrain && dvc queue start -j 2")
     deadline = time.monotonic() + 120
     while len(new := set(experiments(project)) - before) < 2:
         assert time.monotonic() < deadline, call(project, "dvc queue status").stdout
