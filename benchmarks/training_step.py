@@ -57,9 +57,11 @@ def recipe(batch: int) -> dict[str, Any]:
     return sizes | {"optimizer": "adamw", "clip_norm": 1.0}
 
 
+MASKING = {"rate": 0.15, "final_rate": None}
+"""A section `masking`: that of BERT."""
 LARGE_VOCABULARY = Cell(
     "training step, 64k vocabulary",
-    {"model": transformer(4, 128, 4), "pretrain": recipe(32)},
+    {"model": transformer(4, 128, 4), "pretrain": recipe(32), "masking": MASKING},
     vocab_size=64_000,
     updates={"ours": 5},
     targets={"HF": 6.5, "plain": 6.5},
@@ -73,7 +75,7 @@ DEFAULT = Cell(
 )
 BASE = Cell(
     "training step, BERT-base",
-    {"model": transformer(12, 768, 12, 512), "pretrain": recipe(8)},
+    {"model": transformer(12, 768, 12, 512), "pretrain": recipe(8), "masking": MASKING},
     vocab_size=30_522,
     updates={},
     targets={"HF": 1.3},
