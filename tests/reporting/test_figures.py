@@ -137,6 +137,7 @@ def test_class_names_of_other_scripts_have_their_glyphs(tmp_path, labels):
     rows = [{"label": a, "predicted": b, "count": "1"} for a in labels for b in labels]
     with theme():  # a missing glyph is a warning, and warnings are errors here
         save(figures.confusion("t", rows), tmp_path / "confusion")
+    assert {path.suffix for path in tmp_path.iterdir()} == {".png", ".svg"}
 
 
 def test_arabic_letters_are_joined():

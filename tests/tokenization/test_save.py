@@ -99,4 +99,4 @@ def test_loading_needs_no_transformers(params, tmp_path):
     save(train(lambda: ["some text some text"], params(), "en"), tmp_path, params(), {})
     script = "import sys; from pathlib import Path; from maskline.tokenization.load import load_tokenizer\n"
     script += "load_tokenizer(Path(sys.argv[1])); sys.exit('transformers' in sys.modules or 'torch' in sys.modules)"
-    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
+    assert subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False).returncode == 0

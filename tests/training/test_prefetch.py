@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from maskline.errors import UserError
-from maskline.training.devices import choose_loaders, compile_layers
+from maskline.training.devices import choose_loaders, place
 from maskline.training.prefetch import prepared
 from tests.tiny import tiny_params, write_data
 from tests.training.runs import Objective, newest_state, run, same
@@ -75,8 +75,8 @@ def test_compiled_layers_compute_the_same(data):
     losses, gradients = [], []
     for compiled in (False, True):
         objective = Objective(data, params)
-        if compiled:
-            compile_layers(objective.model.encoder)
+        place(objective.model, params.compute.model_copy(update={"compile": compiled}), torch.device("cpu"))
+        assert all(bool(layer._compiled_call_impl) == compiled for layer in objective.model.encoder.layers)
         for step in range(2):  # batches of two sizes, one graph
             found = objective.losses(objective.microbatches(step)[0])
             sum(found.values()).backward()

@@ -4,15 +4,17 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Literal
+from typing import Literal, TypeVar
 
 import torch
+from torch import nn
 
 from maskline.errors import UserError
-from maskline.model.bert import Encoder
-from maskline.params import ComputeParams
+from maskline.model.bert import Layer
+from maskline.params import ComputeParams, OptimizerParams
 
 Precision = Literal["auto", "fp32", "bf16"]
+Recipe = TypeVar("Recipe", bound=OptimizerParams)
 _BF16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16")
 
 
@@ -63,6 +65,24 @@ def choose_precision(precision: Precision, device: torch.device) -> Precision:
     return "bf16" if native else "fp32"
 
 
+def settled(recipe: Recipe, device: torch.device) -> Recipe:
+    """Return `recipe` with the precision that it gets on `device`."""
+    return recipe.model_copy(update={"precision": choose_precision(recipe.precision, device)})
+
+
+def place(model: nn.Module, compute: ComputeParams, device: torch.device) -> None:
+    """Move `model` to `device`.
+
+    Where `compute.compile` says so, torch.compile fuses what happens between the products of every layer, for batches
+    of any size.
+    """
+    model.to(device)
+    if compute.compile:
+        for part in model.modules():
+            if isinstance(part, Layer):
+                part.compile(dynamic=True)
+
+
 def choose_loaders(compute: ComputeParams, device: torch.device) -> int:
     """Return how many processes prepare batches: by default none on a CPU, whose cores the step itself keeps busy."""
     if compute.loaders is not None:
@@ -70,15 +90,9 @@ def choose_loaders(compute: ComputeParams, device: torch.device) -> int:
     return min(4, os.cpu_count() or 1) if device.type == "cuda" else 0
 
 
-def compile_layers(encoder: Encoder) -> None:
-    """Let torch.compile fuse what happens between the products of every layer, for batches of any size."""
-    for layer in encoder.layers:
-        layer.compile(dynamic=True)
-
-
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[None]:
     """Return the context in which a forward pass computes at `precision`; weights stay in float32."""
-    assert precision != "auto", "choose_precision comes first"
+    assert precision != "auto", "settled comes first"
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
 
 

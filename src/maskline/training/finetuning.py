@@ -24,14 +24,7 @@ from maskline.tasks.classification import EncodedTexts, TextBatch, encode_texts,
 from maskline.tasks.examples import Examples, read_task
 from maskline.tokenization.load import LoadedTokenizer, SpecialIds, load_tokenizer
 from maskline.training import distributed
-from maskline.training.devices import (
-    SMALLER_PARTS,
-    choose_loaders,
-    choose_precision,
-    compile_layers,
-    describe,
-    memory_explained,
-)
+from maskline.training.devices import SMALLER_PARTS, choose_loaders, describe, memory_explained, place, settled
 from maskline.training.export import check_tokenizer, export, model_card, read_model
 from maskline.training.loop import Cadence, Metrics, train
 from maskline.training.progress import process_reporter
@@ -146,8 +139,7 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
     Raises:
         UserError: the data does not fit the parameters, training diverged, memory ran out, or it was interrupted.
     """
-    recipe = params.finetune[task]
-    recipe = recipe.model_copy(update={"precision": choose_precision(recipe.precision, device)})
+    recipe = settled(params.finetune[task], device)
     tokenizer = load_tokenizer(paths.tokenizer)
     sets = {split: read_task(paths.data, split) for split in ("train", "validation")}
     training, validation = (_encode(sets[split], tokenizer, recipe.max_seq_length) for split in sets)
@@ -166,9 +158,7 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
             model = new_classifier(params, recipe, tokenizer.vocab_size, len(label_names))
             if start == "pretrained":
                 _load(model, paths.pretrained, paths.tokenizer)
-            model.to(device)
-            if params.compute.compile:
-                compile_layers(model.encoder)
+            place(model, params.compute, device)
             objective = ClassificationObjective(
                 model, training, validation, weights, tokenizer.special, recipe, params.seed, device
             )

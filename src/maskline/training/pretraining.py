@@ -22,14 +22,7 @@ from maskline.params import Params, PretrainParams
 from maskline.storage import MANIFEST, sha256, source_fingerprint, write_csv, write_json
 from maskline.tokenization.load import SpecialIds, load_tokenizer
 from maskline.training import distributed
-from maskline.training.devices import (
-    SMALLER_PARTS,
-    choose_loaders,
-    choose_precision,
-    compile_layers,
-    describe,
-    memory_explained,
-)
+from maskline.training.devices import SMALLER_PARTS, choose_loaders, describe, memory_explained, place, settled
 from maskline.training.export import export, model_card
 from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import process_reporter
@@ -116,7 +109,7 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     Raises:
         UserError: the data does not fit the parameters, training diverged, memory ran out, or it was interrupted.
     """
-    recipe = params.pretrain.model_copy(update={"precision": choose_precision(params.pretrain.precision, device)})
+    recipe = settled(params.pretrain, device)
     params = params.model_copy(update={"pretrain": recipe})
     tokenizer = load_tokenizer(paths.tokenizer)
     shards = TokenShards(paths.tokens)
@@ -125,9 +118,8 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     masker = Masker(params.masking, tokenizer.special, tokenizer.vocab_size)
     batches = new_batches(params, source, masker, tokenizer.special)
     _check(params, paths, shards, validation, batches)
-    model = new_model(params, tokenizer.vocab_size, shards).to(device)
-    if params.compute.compile:
-        compile_layers(model.encoder)
+    model = new_model(params, tokenizer.vocab_size, shards)
+    place(model, params.compute, device)
     objective = PretrainingObjective(model, batches, validation, params, device)
     steps = objective.steps
     cadence = Cadence(params.pretrain.evaluate_every, params.pretrain.checkpoint_every, params.pretrain.log_every)
