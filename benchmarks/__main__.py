@@ -67,7 +67,8 @@ def measure_apart(names: list[str], *, full: bool) -> None:
         for name in names
         if subprocess.run([sys.executable, "-m", "benchmarks", name, *options], check=False).returncode  # noqa: S603
     ]
-    Console(highlight=False).print(report.table("all subjects", report.rows()))
+    measured = [name for name in names if name not in failed]
+    Console(highlight=False).print(report.table("all subjects", report.rows(names=measured)))
     if failed:
         raise UserError(f"{', '.join(failed)} could not be measured: see above")
 

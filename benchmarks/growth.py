@@ -158,7 +158,7 @@ def train_a_little(data: Path) -> dict[str, float]:
         while not ended.wait(SAMPLED_EVERY_SECONDS):
             peak = max(peak, _own_bytes())
 
-    watcher = threading.Thread(target=watch)
+    watcher = threading.Thread(target=watch, daemon=True)  # an error must not wait for it
     watcher.start()
     started = time.perf_counter()
     ours = Ours(load(PARAMS), data, torch.device("cpu"))

@@ -136,7 +136,7 @@ def child(command: Sequence[str | Path], cwd: Path | None = None) -> Child:
         while not ended.wait(SAMPLED_EVERY_SECONDS):
             peak = max(peak, _resident(process.pid))
 
-    watcher = threading.Thread(target=watch)
+    watcher = threading.Thread(target=watch, daemon=True)  # an error must not wait for it
     watcher.start()
     output, said = process.communicate()
     seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -116,7 +116,8 @@ def _page(name: str, content: dict[str, Any]) -> str:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    sides = [_series(series) for series in row["series"][:2]] + [ABSENT] * (2 - len(row["series"]))
+    pair = row["series"] if len(row["series"]) <= 2 else []  # more are points of a curve
+    sides = [_series(series) for series in pair] + [ABSENT] * (2 - len(pair))
     ratio = ABSENT if row["ratio"] is None else f"{row['ratio']:.3g}"
     if row["spread"]:
         ratio += " ({:.3g} to {:.3g})".format(*row["spread"])

@@ -34,6 +34,8 @@ SUBJECT = "time to loss"
 SECONDS = 240.0
 LEARNING_RATES = (3e-4, 1e-3, 3e-3)
 """Of HF; for a model this small the best is between the ends."""
+MASKED = 0.15
+"""The share that HF's collator masks by default; ours masks as the default run does."""
 WARMUP_SHARE = 0.05
 SHARES = (1 / 5, 2 / 5, 4 / 5)
 """Of HF's time: what ours is planned for, one after the other until its loss is reached."""
@@ -147,6 +149,8 @@ def hugging_face(params: Params, data: Path, peak_lr: float, seconds: float, unt
         return min((share + 1e-3) / WARMUP_SHARE, max(0.0, 1 - share) / (1 - WARMUP_SHARE))
 
     judge = objective(params, data, CPU)
+    masking = params.masking.model_copy(update={"rate": MASKED, "final_rate": None})
+    params = params.model_copy(update={"masking": masking})
     peer = HuggingFace(params, data / "tokenizer", Recipe(peak_lr, schedule), CPU)
     batches = Features(judge.batches).batched(params.pretrain.global_batch)
     scores: list[Score] = []

@@ -273,8 +273,8 @@ def test_two_processes_do_not_fill_one_directory(tmp_path):
         fresh_directory(out)  # its manifest is written: whoever comes next may replace it, while it still runs
         assert names(out) == [INCOMPLETE]
         first.kill()
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as second:
-        assert second.wait() == 1  # this process is at it now
+    second = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=60)
+    assert second.returncode == 1  # this process is at it now
 
 
 def test_a_killed_process_holds_no_directory(tmp_path):

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import psutil
@@ -171,15 +172,21 @@ if __name__ == "__main__":
 """
 
 
-def start_stuck(folder, tokenizer):
+@contextmanager
+def stuck_process(folder, tokenizer):
+    """Start STUCK in a session of its own; it is killed in the end, whatever happens."""
     (folder / "stuck.py").write_text(STUCK)
     command = [sys.executable, "stuck.py", str(tokenizer)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    with subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_processes_end_with_the_one_that_started_them(tokenizer, tmp_path):
-    with start_stuck(tmp_path, tokenizer) as stuck:
+    with stuck_process(tmp_path, tokenizer) as stuck:
         assert stuck.stdout.readline() == "waiting\n"
         started = psutil.Process(stuck.pid).children(recursive=True)
         stuck.kill()
@@ -191,7 +198,7 @@ def test_processes_end_with_the_one_that_started_them(tokenizer, tmp_path):
 
 
 def test_ctrl_c_is_for_the_first_process_alone(tokenizer, tmp_path):
-    with start_stuck(tmp_path, tokenizer) as stuck:
+    with stuck_process(tmp_path, tokenizer) as stuck:
         deadline = time.monotonic() + 60
         while len(psutil.Process(stuck.pid).children()) < 3:  # two that encode and the tracker of multiprocessing
             assert time.monotonic() < deadline

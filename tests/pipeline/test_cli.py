@@ -54,6 +54,14 @@ def test_a_lack_of_memory_is_one_line(monkeypatch, capsys):
     assert outcome(monkeypatch, capsys, main) == (1, line)
 
 
+@pytest.fixture(autouse=True)
+def _heard():
+    """Hear Ctrl-C, which a shell lets everything ignore that it starts in the background."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, former)
+
+
 class Swallowing:
     """What takes Ctrl-C away: Python drops an exception that arises in here."""
 

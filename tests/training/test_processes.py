@@ -1,5 +1,6 @@
 """What becomes of a run of several processes when it, or one of them, ends before its time."""
 
+import time
 from functools import partial
 
 import pytest
@@ -99,11 +100,16 @@ def test_a_mistake_that_all_make_is_told_once(data, tmp_path):
 def test_a_second_run_of_several_processes_is_refused_in_one_line(data, tmp_path):
     arguments = options(data, tmp_path / "run")
     first = Command("pretrain", arguments, tmp_path / "run", [partial(faults.at_update, 4, faults.wait_for_ever)])
-    while not list((tmp_path / "run" / ".runs").glob("*/state-00000002.json")):
-        assert first.process.is_alive()
-    codes, lines = outcome(group(2, "pretrain", arguments, tmp_path / "run"))
-    first.process.kill()
-    first.wait()
+    try:
+        deadline = time.monotonic() + 60
+        while not list((tmp_path / "run" / ".runs").glob("*/state-00000002.json")):
+            assert first.process.is_alive()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        codes, lines = outcome(group(2, "pretrain", arguments, tmp_path / "run"))
+    finally:
+        first.process.kill()
+        first.wait()
     assert codes == [1, 1]
     assert len(lines) == 1
     assert lines[0].startswith("error: another process is at this very run")
