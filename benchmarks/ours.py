@@ -16,7 +16,7 @@ from maskline.examples.premasked import read_premasked
 from maskline.examples.shards import TokenShards
 from maskline.params import Params
 from maskline.tokenization.load import load_tokenizer
-from maskline.training.devices import settled
+from maskline.training.devices import with_precision
 from maskline.training.loop import _update
 from maskline.training.optimizers import build_optimizers
 from maskline.training.pretraining import PretrainingObjective, new_batches, new_model
@@ -26,7 +26,7 @@ CHUNK = 1024
 
 def resolved(params: Params, device: torch.device) -> Params:
     """Return `params` with the precision that `device` gets from them."""
-    return params.model_copy(update={"pretrain": settled(params.pretrain, device)})
+    return params.model_copy(update={"pretrain": with_precision(params.pretrain, device)})
 
 
 def objective(params: Params, data: Path, device: torch.device) -> PretrainingObjective:

@@ -172,7 +172,7 @@ def hugging_face(params: Params, data: Path, peak_lr: float, seconds: float, unt
 def ours(params: Params, data: Path, seconds: float, until: float | None = None) -> list[Score]:
     """Train ours by the product's loop for a run planned to last `seconds`, or until its loss is `until` at most."""
     recipe = params.pretrain
-    reference = recipe.total_steps(1)
+    reference = objective(params, data, CPU).steps
     steps = max(2, round(seconds * _updates_per_second(params, data)))
     warmup = min(steps - 1, round(recipe.warmup_steps * steps / max(steps, reference)))
     planned = recipe.model_copy(update={"steps": steps, "epochs": None, "warmup_steps": warmup})

@@ -4,6 +4,7 @@ Sections that shape a number are listed under a stage's `params:` in dvc.yaml; `
 in it may change what a stage means to compute. Relations between fields are checked here, before any work.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -34,9 +35,7 @@ PackageName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 PackageVersion = Annotated[str, Field(pattern=r"^[0-9][A-Za-z0-9.+!]*$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Schedule = Literal["linear", "constant", "cosine", "noam", "trapezoid"]
-
-SPECIAL_TOKENS = 3
-"""[CLS], [SEP] and [SEP]: what a sentence pair takes of the sequence length."""
+Precision = Literal["auto", "fp32", "bf16"]
 
 
 class Section(BaseModel):
@@ -272,13 +271,13 @@ class OptimizerParams(Section):
     decay_share: Annotated[float, Field(gt=0, le=1)]
     global_batch: Count
     micro_batch: Count
-    precision: Literal["auto", "fp32", "bf16"]
+    precision: Precision
     steps: Count | None
     epochs: Count | None
 
-    def total_steps(self, steps_per_epoch: int) -> int:
-        """Return the length of the run in updates."""
-        return self.steps or (self.epochs or 0) * steps_per_epoch
+    def total_steps(self, updates: Callable[[int], int]) -> int:
+        """Return the length of the run in updates; `updates` says how many some epochs take."""
+        return self.steps or updates(self.epochs or 0)
 
     def misfit(self, steps: int) -> str | None:
         """Return why the schedule does not fit a run of `steps` updates, or None where it does."""

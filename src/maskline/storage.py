@@ -25,7 +25,7 @@ def atomic(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; when the block succeeds, sync it and rename it to `path`.
 
     Whatever happens in the block, `path` holds either its former content or all of the new one. An error of the system
-    names `path`, which those of a full disk do not by themselves.
+    that names no file, as those of a full disk do not, or the temporary one, names `path`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -36,7 +36,8 @@ def atomic(path: Path) -> Iterator[Path]:
         temporary.replace(path)
         _sync_directory(path.parent)
     except OSError as error:
-        error.filename, error.filename2 = str(path), None
+        if error.filename is None or str(error.filename) == str(temporary):
+            error.filename, error.filename2 = str(path), None
         raise
     finally:
         temporary.unlink(missing_ok=True)

@@ -4,7 +4,6 @@ import torch
 
 from maskline.errors import UserError
 from maskline.training.devices import (
-    SMALLER_PARTS,
     autocast,
     choose_device,
     choose_precision,
@@ -117,7 +116,7 @@ def test_bf16_computes_products_in_bfloat16_and_keeps_weights_in_float32():
     ],
 )  # fmt: skip
 def test_a_lack_of_memory_is_one_line_with_the_way_out(ask, more):
-    with pytest.raises(UserError) as error, memory_explained(SMALLER_PARTS):
+    with pytest.raises(UserError) as error, memory_explained():
         ask()
     assert (
         str(error.value)
@@ -127,7 +126,7 @@ def test_a_lack_of_memory_is_one_line_with_the_way_out(ask, more):
 
 @pytest.mark.parametrize("error", [RuntimeError("shapes cannot be multiplied"), ValueError("allocate memory")])
 def test_another_error_is_no_lack_of_memory(error):
-    with pytest.raises(type(error), match=str(error)), memory_explained(SMALLER_PARTS):
+    with pytest.raises(type(error), match=str(error)), memory_explained():
         refuse(error)
 
 

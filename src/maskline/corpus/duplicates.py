@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from heapq import nsmallest
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, NamedTuple
 
@@ -96,14 +97,17 @@ class Sketches:
     def add(self, article_id: str, text: str) -> None:
         """Remember the next article of the stream."""
         self._lengths.append(len(text))
-        self._texts.append(_digest(text))
-        self._ids.append(_digest(article_id))
+        self._texts.append(digest(text))
+        self._ids.append(digest(article_id))
         self._bands.frombytes(bands(shingles(text)).tobytes())
 
-    def find_copies(self, texts: Callable[[], Iterable[str]], threshold: float | None) -> Copies:
+    def find_copies(
+        self, texts: Callable[[], Iterable[str]], threshold: float | None, folder: Path | None = None
+    ) -> Copies:
         """Return which articles are copies; `texts` gives the texts of the stream again, in its order.
 
-        From a similarity of `threshold` on, texts are near duplicates; with None there are none.
+        From a similarity of `threshold` on, texts are near duplicates; with None there are none. What does not fit in
+        memory lies in `folder` meanwhile (None: that of the system).
         """
         lengths, digests, ids = (np.asarray(values) for values in (self._lengths, self._texts, self._ids))
         ranked = np.lexsort((ids, digests, -lengths.astype(np.int64)))
@@ -116,7 +120,7 @@ class Sketches:
         if threshold is not None:
             matrix = np.asarray(self._bands).reshape(-1, BANDS)
             suspects = ranked[_share_a_band(matrix, ranked)]
-            with TemporaryFile() as file:
+            with TemporaryFile(dir=folder) as file:
                 sets = _Sets(file, suspects, texts())
                 found = _drop(suspects, _groups(matrix, suspects), sets, threshold)
             verdicts[[example.dropped for example in found]] = NEAR_DUPLICATE
@@ -195,7 +199,8 @@ class _Sets:
         return np.frombuffer(os.pread(self._descriptor, 4 * size, start), np.uint32)
 
 
-def _digest(text: str) -> int:
+def digest(text: str) -> int:
+    """Return 64 bits that depend on `text` alone."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
 
 

@@ -25,11 +25,13 @@ def suffix(path: Path) -> str:
     return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
 
 
-def find(patterns: Iterable[str], formats: Iterable[str], key: str, of: Callable[[Path], str] = suffix) -> list[Path]:
+def find(patterns: Iterable[str], formats: Iterable[str], key: str, *, gzipped: bool = True) -> list[Path]:
     """Return the files that the globs of params.yaml's `key` match: pattern by pattern, sorted, each file once.
 
+    `gzipped` says that .gz may follow each of `formats`.
+
     Raises:
-        UserError: there is no pattern, a pattern matches no file, or what `of` says of a file is not in `formats`.
+        UserError: there is no pattern, a pattern matches no file, or a file is of none of `formats`.
     """
     paths: dict[Path, None] = {}
     for pattern in patterns:
@@ -41,8 +43,8 @@ def find(patterns: Iterable[str], formats: Iterable[str], key: str, of: Callable
     if not paths:
         raise UserError(f"{key} is empty: give one or more globs of {', '.join(formats)} files")
     for path in paths:
-        if of(path) not in formats:
-            also = " (.gz may follow)" if of is suffix else ""
+        if (suffix(path) if gzipped else path.suffix) not in formats:
+            also = " (.gz may follow)" if gzipped else ""
             raise UserError(f"{path} is none of {', '.join(formats)}{also}: name it as what it is")
     return list(paths)
 

@@ -2,14 +2,13 @@
 
 from array import array
 from collections.abc import Mapping
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from maskline.corpus.articles import Article
-from maskline.corpus.duplicates import Example
+from maskline.corpus.duplicates import Example, digest
 from maskline.storage import write_csv, write_json
 
 MOST_LINES = 1 << 18
@@ -31,12 +30,12 @@ class DistinctLines:
     def add(self, line: str) -> None:
         """Count a line."""
         self.lines += 1
-        digest = int.from_bytes(blake2b(line.encode(), digest_size=8).digest(), "big")
-        if digest % self._every == 0:
-            self._seen.add(digest)
+        value = digest(line)
+        if value % self._every == 0:
+            self._seen.add(value)
             while len(self._seen) > MOST_LINES:
                 self._every *= 2
-                self._seen = {digest for digest in self._seen if digest % self._every == 0}
+                self._seen = {seen for seen in self._seen if seen % self._every == 0}
 
     @property
     def ratio(self) -> float:

@@ -38,7 +38,7 @@ def write_corpus(
         staged = Path(name)
         write_parquet(staged, "articles", SCHEMA, selection.worth_keeping(source.articles))
         copies = selection.sketches.find_copies(
-            lambda: (article.text for article in read_parquet(staged)), near_duplicates
+            lambda: (article.text for article in read_parquet(staged)), near_duplicates, staged
         )
         write_parquet(directory, "articles", SCHEMA, selection.without(copies, read_parquet(staged)))
     selection.leave_out(source.dropped)
@@ -53,7 +53,7 @@ def write_corpus(
         **source.report(),
     }
     if report:
-        selection.articles.write(report, selection.report(), copies.examples, selection.named)
+        selection.corpus_report.write(report, selection.report(), copies.examples, selection.named)
     write_manifest(directory, content)
     return content
 
@@ -68,7 +68,7 @@ class _Selection:
         self.dropped = dict.fromkeys(("empty", "short", *REASONS.values()), 0)
         self.splits = {split: Counter[str](articles=0, characters=0, words=0) for split in ("train", "validation")}
         self.sketches = Sketches()
-        self.articles = CorpusReport()
+        self.corpus_report = CorpusReport()
         self.named: dict[int, Article] = {}
 
     def worth_keeping(self, articles: Iterable[Article]) -> Iterator[Article]:
@@ -95,7 +95,7 @@ class _Selection:
                 continue
             counts = self.splits[split_of(article.id, self.validation_fraction)]
             counts.update(articles=1, characters=len(article.text), words=len(article.text.split()))
-            self.articles.add(article)
+            self.corpus_report.add(article)
             yield article
 
     def leave_out(self, pages: Counter[str]) -> None:

@@ -19,7 +19,7 @@ BATCH = 128
 def classify(model: ClassificationModel, batch: TextBatch, device: torch.device) -> Tensor:
     """Return the logits of a batch, (B, C)."""
     input_ids = move(batch.input_ids[batch.attention_mask], device)
-    logits: Tensor = model(input_ids, torch.zeros_like(input_ids), layout_of(batch.attention_mask, device))
+    logits: Tensor = model(input_ids, torch.zeros_like(input_ids), layout_of(batch.attention_mask.sum(1), device))
     return logits
 
 

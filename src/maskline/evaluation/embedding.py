@@ -9,8 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maskline.evaluation.inputs import move
-from maskline.model.attention import Layout
+from maskline.evaluation.inputs import layout_of, move
 from maskline.model.bert import Encoder
 from maskline.tasks.classification import encode_texts
 from maskline.tokenization.load import LoadedTokenizer
@@ -82,10 +81,10 @@ def batches(sizes: NDArray[np.int64], batch_tokens: int) -> Iterator[NDArray[np.
 
 def _pooled(encoder: Encoder, texts: list[NDArray[np.int64]], pooling: Pooling, device: torch.device) -> Tensor:
     """Return the vectors of a batch of texts as token ids, (B, D)."""
-    lengths = torch.tensor([len(ids) for ids in texts])
-    layout = Layout.of(lengths).map(lambda tensor: move(tensor, device))
+    lengths = np.array([len(ids) for ids in texts])
+    layout = layout_of(lengths, device)
     input_ids = move(np.concatenate(texts), device)
     x = encoder(input_ids, torch.zeros_like(input_ids), layout)
     if pooling == "cls":
         return x.index_select(0, layout.starts)  # type: ignore[no-any-return]
-    return torch.segment_reduce(x, "mean", lengths=lengths.to(device))
+    return torch.segment_reduce(x, "mean", lengths=move(lengths, device))

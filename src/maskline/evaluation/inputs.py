@@ -18,9 +18,9 @@ def move(values: NDArray[Any] | Tensor, device: torch.device) -> Tensor:
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
-def layout_of(attention_mask: NDArray[np.bool_], device: torch.device) -> Layout:
-    """Return where the real tokens of a padded batch, (B, T), lie when they stand one after the other."""
-    return Layout.of(torch.from_numpy(attention_mask.sum(1))).map(lambda tensor: move(tensor, device))
+def layout_of(lengths: NDArray[np.int64], device: torch.device) -> Layout:
+    """Return where sequences of `lengths`, (B,), lie on `device` when they stand one after the other."""
+    return Layout.of(torch.from_numpy(lengths)).map(lambda tensor: move(tensor, device))
 
 
 def to_inputs(batch: Batch, device: torch.device) -> Inputs:
@@ -30,7 +30,7 @@ def to_inputs(batch: Batch, device: torch.device) -> Inputs:
     return Inputs(
         input_ids=move(batch.input_ids[real], device),
         token_type_ids=move(batch.token_type_ids[real], device),
-        layout=layout_of(real, device),
+        layout=layout_of(real.sum(1), device),
         masked_positions=move(place[batch.masked_positions], device),
         masked_labels=move(batch.masked_labels, device),
         next_sentence_label=move(batch.next_sentence_label, device),

@@ -90,8 +90,8 @@ def attention(qkv: Tensor, layout: Layout, dropout: float) -> Tensor:
 def _by_products(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None, dropout_p: float) -> Tensor:
     """Do what `F.scaled_dot_product_attention` does, from (B, H, T, K), by plain products.
 
-    On a CPU the fused kernel takes about half as long again in float32, and three times as long in bfloat16, up to some
-    hundred tokens (LOG.md).
+    On a CPU the fused kernel takes half as long again in float32, and four times as long in bfloat16, forward and
+    backward together, at lengths of about a hundred tokens (LOG.md).
     """
     B, H, T, K = q.shape
     q, k, v = (part.reshape(B * H, T, K) for part in (q, k, v))

@@ -72,7 +72,7 @@ class PretrainingModel(nn.Module):
         return self.mlm(masked), self.nsp(pooled)
 
     def losses(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
-        """Return what `pretraining_losses` makes of the logits, without ever holding those of the whole vocabulary."""
+        """Return what `pretraining_losses` makes of the logits, a piece of the vocabulary at a time."""
         masked, pooled = self._encode(inputs)
         decoder = self.mlm.decoder
         mlm = vocabulary_loss(self.mlm.hidden(masked), decoder.weight, decoder.bias, inputs.masked_labels)

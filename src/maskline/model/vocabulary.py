@@ -60,17 +60,18 @@ class _VocabularyLoss(torch.autograd.Function):
             highest = higher
             pieces.append((likelihood, higher))
         log_total = highest + total.log()
-        ctx.save_for_backward(hidden, weight, labels, log_total, expected.div_(total[:, None]))
-        ctx.pieces = pieces
+        # All of it through autograd, which lets it go after the backward pass: attributes of ctx would stay.
+        kept = [tensor for piece in pieces for tensor in piece]
+        ctx.save_for_backward(hidden, weight, labels, log_total, expected.div_(total[:, None]), *kept)
         return (log_total - of_label).sum()
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         (grad,) = grad_outputs
-        hidden, weight, labels, log_total, expected = ctx.saved_tensors
+        hidden, weight, labels, log_total, expected, *kept = ctx.saved_tensors
         of_hidden = (expected - weight.index_select(0, labels)) * grad
         of_weight, of_bias = torch.empty_like(weight), weight.new_empty(len(weight))
-        for number, (likelihood, reference) in enumerate(ctx.pieces):
+        for number, (likelihood, reference) in enumerate(zip(kept[::2], kept[1::2], strict=True)):
             part = slice(number * PIECE, (number + 1) * PIECE)
             normalize = (reference - log_total).exp_() * grad  # (M,) turns likelihoods into probabilities
             of_weight[part] = likelihood.T @ (hidden * normalize[:, None]).to(likelihood.dtype)

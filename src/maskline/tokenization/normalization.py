@@ -1,7 +1,8 @@
 """What becomes of a text before it is cut into words: one policy for each language, in this place alone.
 
 A policy ends up in tokenizer.json as a normalizer, so that whatever loads the tokenizer applies the same one: training,
-fine-tuning, and `transformers` in somebody else's hands. Nothing here looks across a space.
+fine-tuning, and `transformers` in somebody else's hands. Nothing here looks across a space. Unless params.yaml says
+otherwise:
 
 - Unicode form. NFC makes one letter of آ and of ا with a madda typed apart. Languages of Arabic script get NFKC, whose
   compatibility forms are how old software and PDF files spelled the same words: ﷲ is الله, ﻻ is لا. Its price is small
@@ -32,8 +33,8 @@ class Policy(NamedTuple):
     """What a language needs; the pairs are a pattern and what it becomes."""
 
     unicode: str = "nfc"
+    """What `auto` means; likewise below."""
     joiners: str = "remove"
-    """What `auto` means."""
     spellings: tuple[tuple[str, str], ...] = ()
     """Two ways to encode one letter."""
     letters: tuple[tuple[str, str], ...] = ()

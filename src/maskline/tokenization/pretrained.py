@@ -24,6 +24,11 @@ def load_pretrained(params: PretrainedTokenizer) -> tuple[Tokenizer, dict[str, A
             text that nobody says there is.
     """
     loaded = _read(params)
+    if not loaded.is_fast:
+        raise UserError(
+            f"{params.name} is no tokenizer of the tokenizers library ({type(loaded).__name__}): maskline reads "
+            "WordPiece and whole words"
+        )
     tokens = {f"{kind}_token": getattr(loaded, f"{kind}_token") for kind in KINDS}
     if lacking := [name for name, token in tokens.items() if token is None]:
         raise UserError(f"{params.name} has no {', '.join(lacking)}: maskline needs a tokenizer of BERT's kind")

@@ -4,16 +4,15 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import nn
 
 from maskline.errors import UserError
 from maskline.model.bert import Layer
-from maskline.params import ComputeParams, OptimizerParams
+from maskline.params import ComputeParams, OptimizerParams, Precision
 
-Precision = Literal["auto", "fp32", "bf16"]
 Recipe = TypeVar("Recipe", bound=OptimizerParams)
 _BF16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16")
 
@@ -65,7 +64,7 @@ def choose_precision(precision: Precision, device: torch.device) -> Precision:
     return "bf16" if native else "fp32"
 
 
-def settled(recipe: Recipe, device: torch.device) -> Recipe:
+def with_precision(recipe: Recipe, device: torch.device) -> Recipe:
     """Return `recipe` with the precision that it gets on `device`."""
     return recipe.model_copy(update={"precision": choose_precision(recipe.precision, device)})
 
@@ -92,7 +91,7 @@ def choose_loaders(compute: ComputeParams, device: torch.device) -> int:
 
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[None]:
     """Return the context in which a forward pass computes at `precision`; weights stay in float32."""
-    assert precision != "auto", "settled comes first"
+    assert precision != "auto", "with_precision comes first"
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
 
 
@@ -105,8 +104,8 @@ def keyed_noise(device: torch.device, seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def memory_explained(way_out: str) -> Iterator[None]:
-    """Turn a lack of memory, of the device or of the host, into a `UserError` that ends with `way_out`.
+def memory_explained() -> Iterator[None]:
+    """Turn a lack of memory while training, of the device or of the host, into a `UserError` that says the way out.
 
     Where a CPU or MPS has not enough, torch raises a RuntimeError that its text alone tells from others.
     """
@@ -116,8 +115,7 @@ def memory_explained(way_out: str) -> Iterator[None]:
         if not isinstance(error, MemoryError) and not re.search(r"allocate memory|out of memory", str(error)):
             raise
         asked = re.search(r"allocate ([\d.]+ \w+)", str(error))
-        raise UserError(f"out of memory{f' ({asked[1]} more)' if asked else ''}: {way_out}") from None
-
-
-SMALLER_PARTS = "lower micro_batch, which cuts a step into more parts, or max_seq_length"
-"""The way out of a lack of memory while training."""
+        raise UserError(
+            f"out of memory{f' ({asked[1]} more)' if asked else ''}: lower micro_batch, which cuts a step into more "
+            "parts, or max_seq_length"
+        ) from None

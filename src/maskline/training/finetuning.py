@@ -24,7 +24,7 @@ from maskline.tasks.classification import EncodedTexts, TextBatch, encode_texts,
 from maskline.tasks.examples import Examples, read_task
 from maskline.tokenization.load import LoadedTokenizer, SpecialIds, load_tokenizer
 from maskline.training import distributed
-from maskline.training.devices import SMALLER_PARTS, choose_loaders, describe, memory_explained, place, settled
+from maskline.training.devices import choose_loaders, describe, memory_explained, place, with_precision
 from maskline.training.export import check_tokenizer, export, model_card, read_model
 from maskline.training.loop import Cadence, Metrics, train
 from maskline.training.progress import process_reporter
@@ -70,6 +70,10 @@ class ClassificationObjective:
         self.device = device
         self.order = Order(training.texts.sizes, params.global_batch, seed)
         self.steps_per_epoch = self.order.batches_per_epoch
+
+    def updates(self, epochs: int) -> int:
+        """Return how many updates see every example `epochs` times."""
+        return epochs * self.steps_per_epoch
 
     def epochs(self, step: int) -> float:
         """Return how often every example has been seen after `step` updates."""
@@ -130,7 +134,7 @@ class Paths:
     reports: Path
 
 
-@memory_explained(SMALLER_PARTS)
+@memory_explained()
 def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> None:
     """Fine-tune the pretrained model on `task`, and the same network from random weights, by the same recipe.
 
@@ -139,7 +143,7 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
     Raises:
         UserError: the data does not fit the parameters, training diverged, memory ran out, or it was interrupted.
     """
-    recipe = settled(params.finetune[task], device)
+    recipe = with_precision(params.finetune[task], device)
     tokenizer = load_tokenizer(paths.tokenizer)
     sets = {split: read_task(paths.data, split) for split in ("train", "validation")}
     training, validation = (_encode(sets[split], tokenizer, recipe.max_seq_length) for split in sets)
@@ -162,7 +166,7 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
             objective = ClassificationObjective(
                 model, training, validation, weights, tokenizer.special, recipe, params.seed, device
             )
-            steps = recipe.total_steps(objective.steps_per_epoch)
+            steps = recipe.total_steps(objective.updates)
             identity = _identity(task, start, params, recipe, paths)
             with process_reporter(f"finetune {task} ({start})", steps, params.compute) as reporter:
                 run = stack.enter_context(Run(identity, reporter.say, exclusive=leads))

@@ -97,8 +97,8 @@ class Progress:
         """Add an update to the row at hand."""
         self.step += 1
         self.tokens += int(targets["tokens"])
-        for name, count in targets.items():
-            self.targets[name] = self.targets.get(name, 0.0) + count
+        for name in sums:
+            self.targets[name] = self.targets.get(name, 0.0) + targets[name]
         values = (
             {f"{name}/targets": value for name, value in targets.items()} | dict(sums) | {"norm": norm, "steps": 1.0}
         )

@@ -22,7 +22,7 @@ from maskline.params import Params, PretrainParams
 from maskline.storage import MANIFEST, sha256, source_fingerprint, write_csv, write_json
 from maskline.tokenization.load import SpecialIds, load_tokenizer
 from maskline.training import distributed
-from maskline.training.devices import SMALLER_PARTS, choose_loaders, describe, memory_explained, place, settled
+from maskline.training.devices import choose_loaders, describe, memory_explained, place, with_precision
 from maskline.training.export import export, model_card
 from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import process_reporter
@@ -51,7 +51,7 @@ class PretrainingObjective:
         self.device = device
         self.nsp = batches.source.nsp
         self.loss_names: tuple[str, ...] = ("mlm_loss", "nsp_loss") if self.nsp else ("mlm_loss",)
-        self.steps = params.pretrain.steps or batches.updates(params.pretrain.epochs or 0)
+        self.steps = params.pretrain.total_steps(batches.updates)
 
     def epochs(self, step: int) -> float:
         """Return how often every example has been seen after `step` updates."""
@@ -102,14 +102,14 @@ class Paths:
     reports: Path
 
 
-@memory_explained(SMALLER_PARTS)
+@memory_explained()
 def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     """Pretrain a model, or go on with an interrupted run, and write models, curves and metrics.
 
     Raises:
         UserError: the data does not fit the parameters, training diverged, memory ran out, or it was interrupted.
     """
-    recipe = settled(params.pretrain, device)
+    recipe = with_precision(params.pretrain, device)
     params = params.model_copy(update={"pretrain": recipe})
     tokenizer = load_tokenizer(paths.tokenizer)
     shards = TokenShards(paths.tokens)

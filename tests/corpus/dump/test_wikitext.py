@@ -231,7 +231,8 @@ def test_time_is_linear_in_the_length(unit):
         return time.process_time() - began
 
     small = min(seconds(25_000) for _ in range(2))
-    assert seconds(200_000) < 8 * 4 * small + 0.2
+    large = min(seconds(200_000) for _ in range(2))  # a collection of garbage may fall into one
+    assert large < 8 * 4 * small + 0.2
 
 
 def test_deep_nesting_and_a_line_of_two_megabytes():

@@ -5,18 +5,17 @@ are kept in `.downloads/<wiki>/<date>/`, outside what DVC manages, since it remo
 part that is under way ends in `.part`; a later run goes on with it.
 """
 
-import bz2
-import gzip
 import hashlib
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from maskline.corpus.dump.pages import OPENERS
 from maskline.corpus.dump.server import PATIENT, Patience, Say, Server, size
 from maskline.corpus.dump.status import STATUS, Part, parse_status
 from maskline.errors import UserError
@@ -25,7 +24,6 @@ from maskline.storage import try_lock
 
 DOWNLOADS = Path(".downloads")
 
-_OPENERS: dict[str, Callable[[Path], Any]] = {".bz2": bz2.open, ".gz": gzip.open, ".xml": lambda path: path.open("rb")}
 _END = b"</mediawiki>"
 
 
@@ -75,7 +73,7 @@ def is_closed(path: Path) -> bool:
     end = b""
     suffix = Path(path.name.removesuffix(".part")).suffix
     try:
-        with _OPENERS[suffix](path) as file:
+        with OPENERS[suffix](path) as file:
             while block := file.read(1 << 20):
                 end = (end + block)[-64:]
     except (EOFError, OSError, zlib.error):

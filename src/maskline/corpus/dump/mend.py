@@ -23,6 +23,13 @@ _CLOSED = re.compile(r"(?<![\s,;:،؛])[\s,;:،؛]+([)）])")
 _EMPTY = re.compile(r"(?:(?<=\s)|(?<=^)|(?<=[.,;:»”،؛]))[(（]\s*[)）]\s?|\[\s*\]|\s?«\s*»|\s?“\s*”|(?<=\s)\"\"(?=\s)")
 _COMMAS = re.compile(r"([,،؛;])(?:\s*[,،])+(?!\w)")
 _BEFORE = re.compile(r"\s+([,.،؛)\]）](?!\d))")
+_SIGNS = (
+    *("( ", "(,", "(;", "(:", "(،", "(؛", "()", " )", ",)", ";)", ":)", "،)", "؛)", "[]", "[ ]", " ]"),
+    *("（ ", "（,", "（;", "（:", "（،", "（؛", "（）", "（)", "(）", " ）", ",）", ";）", ":）", "،）", "؛）"),
+    *(",,", ", ,", "; ,", ";,", "،،", "، ،", ",،", ", ،", ";،", "; ،", "؛,", "؛ ,", "؛،", "؛ ،", "،,", "، ,"),
+    *(" ,", " .", " ،", " ؛", "«»", "« »", "“”", "“ ”", '""'),
+)
+"""What each of the patterns of the last five needs one of: looking for these takes a tenth of the time."""
 
 
 def mend(text: str) -> tuple[str, bool]:
@@ -40,13 +47,6 @@ def mend(text: str) -> tuple[str, bool]:
         repaired |= tidy != text
         text = " ".join(tidy.split())
     return text, repaired
-
-
-_SIGNS = (
-    *("( ", "(,", "(;", "(:", "(،", "(؛", "()", "（）", " )", ",)", ";)", ":)", "،)", "؛)", "[]", "[ ]"),
-    *(",,", ", ,", "; ,", ";,", "،،", "، ،", " ,", " .", " ،", " ؛", "«»", "« »", "“”", "“ ”", '""'),
-)
-"""What each of the patterns below needs one of: looking for these takes a tenth of the time."""
 
 
 def _without_lacking(bracket: re.Match[str]) -> str:

@@ -30,13 +30,13 @@ def read(params: CorpusParams, workers: int, say: Say) -> Source:
             no dump or not whole.
     """
     if params.dump.paths:
-        paths = find(params.dump.paths, OPENERS, "corpus.dump.paths", of=lambda path: path.suffix)
+        paths = find(params.dump.paths, OPENERS, "corpus.dump.paths", gzipped=False)
         origin: dict[str, Any] = {"inputs": describe(paths)}
     else:
         paths, origin = fetch_dump(params.dump, params.language, say=say)
     counts = _Counts()
     return Source(
-        _articles(paths, params.language, workers or len(os.sched_getaffinity(0)), counts),
+        _articles(paths, params.language, workers or os.cpu_count() or 1, counts),
         provenance={"source": "dump", "language": params.language, **origin},
         licence="CC BY-SA (text of the wiki's contributors; its main page says which version)",
         dropped=counts.dropped,
