@@ -114,6 +114,8 @@ class Child:
     processor_seconds: float
     peak_bytes: int
     """The largest resident memory of all its processes together, sampled; pages that they share count in each."""
+    largest_bytes: int
+    """The largest resident memory of any one of them."""
     output: str
     """What it printed."""
 
@@ -129,12 +131,13 @@ def child(command: Sequence[str | Path], cwd: Path | None = None) -> Child:
     process = subprocess.Popen(  # noqa: S603
         arguments, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    peak, ended = 0, threading.Event()
+    peak, largest, ended = 0, 0, threading.Event()
 
     def watch() -> None:
-        nonlocal peak
+        nonlocal peak, largest
         while not ended.wait(SAMPLED_EVERY_SECONDS):
-            peak = max(peak, _resident(process.pid))
+            resident = _resident(process.pid)
+            peak, largest = max(peak, sum(resident)), max(largest, *resident)
 
     watcher = threading.Thread(target=watch, daemon=True)  # an error must not wait for it
     watcher.start()
@@ -145,16 +148,16 @@ def child(command: Sequence[str | Path], cwd: Path | None = None) -> Child:
     if process.returncode:
         raise RuntimeError(f"{' '.join(arguments)} failed ({process.returncode}): {said.strip()}")
     processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Child(seconds, processor, peak, output)
+    return Child(seconds, processor, peak, largest, output)
 
 
-def _resident(pid: int) -> int:
-    """Return the bytes in memory of a process and its descendants; 0 for those that are gone."""
+def _resident(pid: int) -> list[int]:
+    """Return the bytes in memory of a process and of each descendant; 0 for those that are gone."""
     import psutil
 
-    total = 0
+    found = [0]
     with suppress(psutil.NoSuchProcess):
         for process in (parent := psutil.Process(pid), *parent.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
-                total += process.memory_info().rss
-    return total
+                found.append(process.memory_info().rss)
+    return found

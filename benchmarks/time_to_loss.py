@@ -1,12 +1,12 @@
 """Time to loss: how long ours and the recipe of `transformers` take to the same validation MLM loss on the default run.
 
 Both train the same architecture on the same windows of text and are scored by the same code on the fixed validation
-set; what the clock leaves out is the same for both: loading, scoring, and for HF making lists of its examples. HF's
-learning rate falls with the time that is left, as if its user had known how many updates fit.
+set. A time is the number of updates times what an update takes on all cores, measured for both side by side: what else
+the machine does during a long run is in no figure. It leaves out loading, scoring and resumable states for both, and
+for HF making lists of its examples. HF's learning rate falls over the updates that fit, as if its user had known.
 """
 
 import tempfile
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,11 @@ from typing import Any
 import torch
 import typer
 
-from benchmarks.clock import Clock
 from benchmarks.corpus import reference_data
-from benchmarks.measure import Row, Series
+from benchmarks.measure import Row, Series, interleaved
 from benchmarks.ours import Features, Ours, objective, resolved
 from benchmarks.peers.hf import HuggingFace
-from benchmarks.peers.peer import Recipe
+from benchmarks.peers.peer import Recipe, linear
 from benchmarks.report import REPORTS, cores
 from maskline.errors import UserError
 from maskline.model.convert import from_hugging_face
@@ -42,9 +41,19 @@ SHARES = (1 / 5, 2 / 5, 4 / 5)
 SCORES = 8
 """Of ours in a run."""
 CHASE_SECONDS = 2400.0
-SCORED_EVERY_SECONDS = 60.0
+CHASE_SCORES = 40
+PACE_UPDATES = 20
+"""In a turn of measuring what an update takes."""
 RECORD = "time_to_loss_sweep.json"
 CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What an update takes, in seconds."""
+
+    ours: float
+    hf: float
 
 
 @dataclass(frozen=True)
@@ -68,27 +77,30 @@ def rows() -> list[Row]:
         raise UserError(f"{path} is missing: run `python -m benchmarks time_to_loss --full` once, for an hour")
     record = read_json(path)
     params, data = _prepare()
-    return [_against_hf(params, data, hugging_face(params, data, record["best"], SECONDS)), _chase(record)]
+    pace = measured_pace(params, data)
+    return [_against_hf(params, data, pace, hugging_face(params, data, record["best"], SECONDS, pace)), _chase(record)]
 
 
 def full_rows() -> list[Row]:
     """Try every learning rate of HF, then chase the loss that ours has after as long; record both."""
     params, data = _prepare()
-    sweep = {rate: hugging_face(params, data, rate, SECONDS) for rate in LEARNING_RATES}
+    pace = measured_pace(params, data)
+    sweep = {rate: hugging_face(params, data, rate, SECONDS, pace) for rate in LEARNING_RATES}
     best = min(sweep, key=lambda rate: sweep[rate][-1].mlm_loss)
     if best in (min(sweep), max(sweep)):
         typer.echo(f"HF's best learning rate, {best:g}, ends the sweep: a better one may lie beyond", err=True)
     record: dict[str, Any] = {
         "seconds": SECONDS,
+        "pace": asdict(pace),
         "sweep": [{"peak_lr": rate, **asdict(scores[-1])} for rate, scores in sweep.items()],
         "best": best,
     }
     write_json(REPORTS / RECORD, record)  # the chase takes most of an hour and may not be seen to its end
-    goal = ours(params, data, SECONDS)[-1]
-    chase = hugging_face(params, data, best, CHASE_SECONDS, goal.mlm_loss)
+    goal = ours(params, data, SECONDS, pace)[-1]
+    chase = hugging_face(params, data, best, CHASE_SECONDS, pace, goal.mlm_loss)
     record |= {"ours": asdict(goal), "chase": [asdict(score) for score in chase]}
     write_json(REPORTS / RECORD, record)
-    return [_against_hf(params, data, sweep[best]), _chase(record)]
+    return [_against_hf(params, data, pace, sweep[best]), _chase(record)]
 
 
 def _prepare() -> tuple[Params, Path]:
@@ -96,10 +108,10 @@ def _prepare() -> tuple[Params, Path]:
     return resolved(load(PARAMS), CPU), reference_data()
 
 
-def _against_hf(params: Params, data: Path, theirs: list[Score]) -> Row:
+def _against_hf(params: Params, data: Path, pace: Pace, theirs: list[Score]) -> Row:
     """Return how many times sooner ours reaches HF's last loss."""
     goal = theirs[-1]
-    reached = next((score for share in SHARES if (score := _reach(params, data, goal, share))), None)
+    reached = next((score for share in SHARES if (score := _reach(params, data, pace, goal, share))), None)
     note = f"HF: {goal.mlm_loss:.3f} nats after {goal.updates:,} updates"
     if reached is None:
         return Row(SUBJECT, "HF, its best of three learning rates", None, 5.0, note=f"{note}; ours did not reach it")
@@ -113,8 +125,8 @@ def _against_hf(params: Params, data: Path, theirs: list[Score]) -> Row:
     )
 
 
-def _reach(params: Params, data: Path, goal: Score, share: float) -> Score | None:
-    last = ours(params, data, share * goal.seconds, goal.mlm_loss)[-1]
+def _reach(params: Params, data: Path, pace: Pace, goal: Score, share: float) -> Score | None:
+    last = ours(params, data, share * goal.seconds, pace, goal.mlm_loss)[-1]
     return last if last.mlm_loss <= goal.mlm_loss else None
 
 
@@ -137,52 +149,71 @@ def _chase(record: dict[str, Any]) -> Row:
     )
 
 
-def hugging_face(params: Params, data: Path, peak_lr: float, seconds: float, until: float | None = None) -> list[Score]:
-    """Train HF for `seconds`, or until its validation MLM loss is `until` at most; return its scores, the last last.
+def measured_pace(params: Params, data: Path) -> Pace:
+    """Return what an update of ours and of HF takes on this machine now, measured in turns."""
+    contender, peer = Ours(params, data, CPU), _peer(params, data, Recipe())
+    batches = Features(contender.objective.batches).batched(params.pretrain.global_batch)
 
-    It is scored at the end, and every `SCORED_EVERY_SECONDS` where there is an `until`.
-    """
-    clock = Clock()
+    def train_ours() -> float:
+        for _ in range(PACE_UPDATES):
+            contender.update()
+        return PACE_UPDATES
 
-    def schedule(_: int) -> float:
-        share = clock.seconds / seconds
-        return min((share + 1e-3) / WARMUP_SHARE, max(0.0, 1 - share) / (1 - WARMUP_SHARE))
+    def train_hf() -> float:
+        for _ in range(PACE_UPDATES):
+            peer.update(next(batches))
+        return PACE_UPDATES
 
-    judge = objective(params, data, CPU)
+    rates = interleaved({"ours": train_ours, "HF": train_hf}, "updates")
+    return Pace(1 / rates["ours"].median, 1 / rates["HF"].median)
+
+
+def _peer(params: Params, data: Path, recipe: Recipe) -> HuggingFace:
     masking = params.masking.model_copy(update={"rate": MASKED, "final_rate": None})
-    params = params.model_copy(update={"masking": masking})
-    peer = HuggingFace(params, data / "tokenizer", Recipe(peak_lr, schedule), CPU)
+    return HuggingFace(params.model_copy(update={"masking": masking}), data / "tokenizer", recipe, CPU)
+
+
+def hugging_face(
+    params: Params, data: Path, peak_lr: float, seconds: float, pace: Pace, until: float | None = None
+) -> list[Score]:
+    """Train HF for as many updates as `seconds` hold, or until its validation MLM loss is `until` at most.
+
+    It is scored at the end, and `CHASE_SCORES` times where there is an `until`; returns its scores, the last last.
+    """
+    updates = max(2, round(seconds / pace.hf))
+    warmup = max(1, round(WARMUP_SHARE * updates))
+    judge = objective(params, data, CPU)
+    peer = _peer(params, data, Recipe(peak_lr, lambda step: linear(step + 1, updates, warmup)))
     batches = Features(judge.batches).batched(params.pretrain.global_batch)
+    every = updates if until is None else max(1, updates // CHASE_SCORES)
     scores: list[Score] = []
-    updates, due = 0, SCORED_EVERY_SECONDS if until is not None else seconds
-    while not scores or (clock.seconds < seconds and (until is None or scores[-1].mlm_loss > until)):
-        while clock.seconds < min(due, seconds):
-            features = next(batches)
-            with clock.running():
-                peer.update(features)
-            updates += 1
-        due += SCORED_EVERY_SECONDS
+    for done in range(1, updates + 1):
+        peer.update(next(batches))
+        if done % every and done < updates:
+            continue
         missing = from_hugging_face(judge.model, peer.model.state_dict())
         assert not missing
-        scores.append(_score(clock, updates, judge.evaluate()))
+        scores.append(_score(done, pace.hf, judge.evaluate()))
         _say(f"HF, learning rate {peak_lr:g}", scores[-1])
+        if until is not None and scores[-1].mlm_loss <= until:
+            break
     return scores
 
 
-def ours(params: Params, data: Path, seconds: float, until: float | None = None) -> list[Score]:
-    """Train ours by the product's loop for a run planned to last `seconds`, or until its loss is `until` at most."""
+def ours(params: Params, data: Path, seconds: float, pace: Pace, until: float | None = None) -> list[Score]:
+    """Train ours by the product's loop for as many updates as `seconds` hold, or until its loss is `until` at most."""
     recipe = params.pretrain
     reference = objective(params, data, CPU).steps
-    steps = max(2, round(seconds * _updates_per_second(params, data)))
+    steps = max(2, round(seconds / pace.ours))
     warmup = min(steps - 1, round(recipe.warmup_steps * steps / max(steps, reference)))
     planned = recipe.model_copy(update={"steps": steps, "epochs": None, "warmup_steps": warmup})
     params = params.model_copy(update={"pretrain": planned})
-    watched = Watched(params, data, until)
+    watched = Watched(params, data, pace, until)
     cadence = Cadence(max(1, steps // SCORES), recipe.checkpoint_every, recipe.log_every)
     with tempfile.TemporaryDirectory() as directory, Reporter("ours", steps, "silent") as reporter:
         run = Run({"stage": "benchmark"}, lambda _: None, root=Path(directory))
         try:
-            with run, watched.clock.running():
+            with run:
                 train(watched, planned, steps, cadence, params.seed, run, reporter)
         except Reached:
             pass
@@ -194,13 +225,13 @@ class Reached(Exception):  # noqa: N818
 
 
 class Watched(PretrainingObjective):
-    """The product's objective, whose scores are noted with the time that training took so far."""
+    """The product's objective, whose scores are noted with the updates taken so far."""
 
-    def __init__(self, params: Params, data: Path, until: float | None) -> None:
+    def __init__(self, params: Params, data: Path, pace: Pace, until: float | None) -> None:
         made = objective(params, data, CPU)
         super().__init__(made.model, made.batches, made.validation, params, CPU)
+        self.pace = pace
         self.until = until
-        self.clock = Clock()
         self.scores: list[Score] = []
 
     def microbatches(self, step: int) -> list[Any]:
@@ -210,29 +241,17 @@ class Watched(PretrainingObjective):
 
     def evaluate(self) -> Metrics:
         """Score, note it, and end the run where that is what it was for."""
-        with self.clock.standing():
-            metrics = super().evaluate()
-        self.scores.append(_score(self.clock, self.updates, metrics))
+        metrics = super().evaluate()
+        self.scores.append(_score(self.updates, self.pace.ours, metrics))
         _say("ours", self.scores[-1])
         if self.until is not None and self.scores[-1].mlm_loss <= self.until:
             raise Reached
         return metrics
 
 
-def _updates_per_second(params: Params, data: Path) -> float:
-    """Return how fast ours is on this machine now."""
-    contender = Ours(params, data, CPU)
-    for _ in range(5):
-        contender.update()
-    started = time.perf_counter()
-    for _ in range(30):
-        contender.update()
-    return 30 / (time.perf_counter() - started)
-
-
-def _score(clock: Clock, updates: int, metrics: Metrics) -> Score:
+def _score(updates: int, pace: float, metrics: Metrics) -> Score:
     assert metrics["mlm_loss"] is not None
-    return Score(clock.seconds, updates, metrics["mlm_loss"], metrics["nsp_accuracy"])
+    return Score(updates * pace, updates, metrics["mlm_loss"], metrics["nsp_accuracy"])
 
 
 def _say(who: str, score: Score) -> None:

@@ -3,7 +3,6 @@ import time
 
 import pytest
 
-from benchmarks.clock import Clock
 from benchmarks.measure import Row, Series, against, child, interleaved, measured
 
 
@@ -59,17 +58,3 @@ def test_a_child_tells_what_it_took():
 def test_a_child_that_fails_is_an_error_with_what_it_said():
     with pytest.raises(RuntimeError, match="no such luck"):
         child([sys.executable, "-c", "raise SystemExit('no such luck')"])
-
-
-def test_a_clock_stands_still_when_asked():
-    clock = Clock()
-    with clock.running():
-        time.sleep(0.02)
-        with clock.standing():
-            time.sleep(0.2)
-            before = clock.seconds
-        assert clock.seconds >= before
-    assert 0.02 <= clock.seconds < 0.15
-    stopped = clock.seconds
-    time.sleep(0.01)
-    assert clock.seconds == stopped

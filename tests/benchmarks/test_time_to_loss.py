@@ -6,7 +6,7 @@ import torch
 from benchmarks import time_to_loss
 from benchmarks.measure import Row
 from benchmarks.ours import objective
-from benchmarks.time_to_loss import Score
+from benchmarks.time_to_loss import Pace, Score
 from maskline.errors import UserError
 from tests.tiny import tiny_params, write_data
 
@@ -27,7 +27,8 @@ def _short(tmp_path, monkeypatch, params, data):
     monkeypatch.setattr(time_to_loss, "SECONDS", 0.2)
     monkeypatch.setattr(time_to_loss, "LEARNING_RATES", (1e-4, 1e-2))
     monkeypatch.setattr(time_to_loss, "CHASE_SECONDS", 0.4)
-    monkeypatch.setattr(time_to_loss, "SCORED_EVERY_SECONDS", 0.1)
+    monkeypatch.setattr(time_to_loss, "CHASE_SCORES", 4)
+    monkeypatch.setattr(time_to_loss, "PACE_UPDATES", 1)
     monkeypatch.setattr(time_to_loss, "SHARES", (0.5,))
     monkeypatch.setattr(time_to_loss, "_prepare", lambda: (params, data))
 
@@ -39,27 +40,40 @@ def test_a_sweep_is_recorded_and_the_short_run_builds_on_it(tmp_path):
     record = time_to_loss.read_json(tmp_path / "time_to_loss_sweep.json")
     assert record["best"] == min(record["sweep"], key=lambda run: run["mlm_loss"])["peak_lr"]
     assert [run["peak_lr"] for run in record["sweep"]] == [1e-4, 1e-2]
-    assert all(run["seconds"] >= 0.2 for run in record["sweep"])
+    pace = record["pace"]
+    assert {run["updates"] for run in record["sweep"]} == {max(2, round(0.2 / pace["hf"]))}
+    assert all(run["seconds"] == run["updates"] * pace["hf"] for run in record["sweep"])
+    assert [score["updates"] for score in record["chase"]] == sorted({score["updates"] for score in record["chase"]})
+    assert record["chase"][-1]["updates"] <= max(2, round(0.4 / pace["hf"]))
     short = time_to_loss.rows()
     assert [row.peer for row in short] == [row.peer for row in full]
     assert short[1] == full[1]
 
 
+PACE = Pace(ours=0.02, hf=0.05)
+
+
 def test_ours_ends_where_the_goal_is_reached(params, data):
     initial = objective(params, data, torch.device("cpu")).evaluate()["mlm_loss"]
-    scores = time_to_loss.ours(params, data, 0.5, until=initial + 1)
+    scores = time_to_loss.ours(params, data, 0.5, PACE, until=initial + 1)
     assert len(scores) == 1
-    whole = time_to_loss.ours(params, data, 0.5, until=0.0)
-    assert len(whole) > 1
-    assert [score.updates for score in whole] == sorted({score.updates for score in whole})
-    assert whole[-1].seconds == max(score.seconds for score in whole)
+    whole = time_to_loss.ours(params, data, 0.5, PACE, until=0.0)
+    assert [score.updates for score in whole] == [*range(3, 25, 3), 25]
+    assert whole[-1].seconds == pytest.approx(0.5)
 
 
 def test_hf_is_scored_by_our_code_and_stops_at_the_goal(params, data):
-    stopped = time_to_loss.hugging_face(params, data, 1e-3, 5.0, until=100.0)
-    assert len(stopped) == 1
-    assert stopped[0].seconds < 2
+    stopped = time_to_loss.hugging_face(params, data, 1e-3, 0.5, PACE, until=100.0)
+    assert [score.updates for score in stopped] == [2]
     assert 0 < stopped[0].mlm_loss < 10
+    whole = time_to_loss.hugging_face(params, data, 1e-3, 0.5, PACE)
+    assert [(score.updates, score.seconds) for score in whole] == [(10, pytest.approx(0.5))]
+
+
+def test_an_update_of_both_takes_some_time(params, data):
+    pace = time_to_loss.measured_pace(params, data)
+    assert 0 < pace.ours < 5
+    assert 0 < pace.hf < 5
 
 
 GOAL = Score(seconds=240.0, updates=2000, mlm_loss=5.0, nsp_accuracy=0.5)
@@ -68,7 +82,7 @@ GOAL = Score(seconds=240.0, updates=2000, mlm_loss=5.0, nsp_accuracy=0.5)
 @pytest.mark.parametrize(("loss", "ratio", "met"), [(4.9, 8.0, True), (5.1, None, False)])
 def test_a_goal_that_is_not_reached_is_said(monkeypatch, loss, ratio, met):
     monkeypatch.setattr(time_to_loss, "ours", lambda *_: [Score(30.0, 300, loss, 0.6)])
-    row = time_to_loss._against_hf(None, None, [GOAL])
+    row = time_to_loss._against_hf(None, None, PACE, [GOAL])
     assert (row.ratio, row.met) == (ratio, met)
     assert ("did not reach" in row.note) is not met
 

@@ -1,0 +1,153 @@
+"""Time and memory of the stages before training, against the size of the text: is the one linear and the other bounded?
+
+The stages run as their own commands, on files of two sizes: text of no language, drawn for the purpose, and Arabic
+articles repeated with their words in another order, so that no copy is a near duplicate of another.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate, count, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ruamel.yaml import YAML
+
+from benchmarks.arabic import ABSENT, BUILT, raw, there, until
+from benchmarks.corpus import STAGES
+from benchmarks.measure import Child, Row, Series, child
+from maskline.corpus.articles import Article
+from maskline.params import PARAMS, read_yaml
+
+MEGABYTES = {"synthetic": (10, 40), "arabic": (10, 40)}
+FULL_MEGABYTES = {"synthetic": (250, 1000), "arabic": (50, 200)}
+LINEAR = 1.1
+"""What a megabyte may take in the larger text, over what it takes in the smaller one."""
+MOST_BYTES = int(1.5 * 2**30)
+VOCAB_SIZE = 64_000
+WORDS, LINE_WORDS, LINE_SENTENCES, LINES = 1_000_000, 20, 5, 5
+"""Different words of the synthetic text; words of a sentence, sentences of a line and lines of an article, on average."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the stages took for one text."""
+
+    megabytes: float
+    stages: dict[str, Child]
+
+
+def rows() -> list[Row]:
+    """Measure on 10 and 40 MB of text."""
+    return [row for name, sizes in MEGABYTES.items() for row in _rows(name, sizes)]
+
+
+def full_rows() -> list[Row]:
+    """Measure on 250 MB and 1 GB of synthetic text, and on 50 and 200 MB of Arabic."""
+    return [row for name, sizes in FULL_MEGABYTES.items() for row in _rows(name, sizes)]
+
+
+def _rows(name: str, sizes: tuple[int, int]) -> Iterator[Row]:
+    if name == "arabic" and not there():
+        yield Row("size, arabic", "memory", None, MOST_BYTES, "at most", note=ABSENT)
+        return
+    BUILT.parent.mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=BUILT.parent) as folder:
+        runs = [measure(TEXTS[name](), name, int(1e6 * size), Path(folder) / str(size)) for size in sizes]
+    yield from compare(f"size, {name}", *runs)
+
+
+def compare(subject: str, small: Run, large: Run) -> Iterator[Row]:
+    """Yield for each stage the row of time per megabyte, then that of the largest memory of any."""
+    sizes = [f"{run.megabytes:,.0f} MB" for run in (large, small)]
+    for stage in large.stages:
+        took = [run.stages[stage] for run in (large, small)]
+        seconds = [Series(size, "s", (one.seconds,)) for size, one in zip(sizes, took, strict=True)]
+        each = [one.seconds / run.megabytes for one, run in zip(took, (large, small), strict=True)]
+        peaks = " and ".join(
+            f"{one.peak_bytes / 1e6:,.0f} MB at {size} (largest process {one.largest_bytes / 1e6:,.0f})"
+            for one, size in zip(took, sizes, strict=True)
+        )
+        note = f"memory of all processes: {peaks}; {large.megabytes / took[0].seconds:.1f} MB of text per second"
+        yield Row(f"{subject}: {stage}", "time per MB", each[0] / each[1], LINEAR, "at most", tuple(seconds), note)
+    peak = max(one.peak_bytes for run in (small, large) for one in run.stages.values())
+    yield Row(subject, "bytes of memory at most", peak, MOST_BYTES, "at most")
+
+
+def measure(articles: Iterator[Article], language: str, size: int, folder: Path) -> Run:
+    """Run the stages on the first `size` bytes of `articles`, all files below `folder`."""
+    folder.mkdir(parents=True)
+    with (folder / "articles.jsonl").open("w", encoding="utf-8") as file:
+        for article in until(size, articles):
+            file.write(json.dumps(article._asdict(), ensure_ascii=False) + "\n")
+    settings = read_yaml(PARAMS)
+    settings["corpus"] |= {"language": LANGUAGES[language], "source": "files"}
+    settings["corpus"]["files"]["paths"] = [str(folder / "articles.jsonl")]
+    settings["tokenizer"] |= {"vocab_size": VOCAB_SIZE}
+    settings |= {"tasks": {}, "finetune": {}}
+    YAML().dump(settings, folder / "params.yaml")
+    took = {}
+    for stage, options in STAGES.items():
+        paths = {"--params": "params.yaml", **options} | ({"--report": "reports/corpus"} if stage == "fetch" else {})
+        command = [sys.executable, "-m", f"pipeline.{stage}", *(f"{key}={folder / path}" for key, path in paths.items())]
+        took[stage] = child(command)
+        sys.stdout.write(
+            f"{size / 1e6:,.0f} MB, {language}, {stage}: {took[stage].seconds:.1f} s, "
+            f"{took[stage].peak_bytes / 1e6:,.0f} MB, largest process {took[stage].largest_bytes / 1e6:,.0f} MB\n"
+        )
+        sys.stdout.flush()
+    return Run(size / 1e6, took)
+
+
+def arabic_again() -> Iterator[Article]:
+    """Yield the Arabic articles without end, from the second time on with the words of each line in another order."""
+    yield from raw()
+    for copy in count(1):
+        draw = np.random.default_rng(copy)
+        for article in raw():
+            lines = (line.split(" ") for line in article.text.split("\n"))
+            text = "\n".join(" ".join(line[place] for place in draw.permutation(len(line))) for line in lines)
+            yield article._replace(id=f"{article.id}-{copy}", text=text)
+
+
+def synthetic() -> Iterator[Article]:
+    """Yield articles without end, each drawn by its number alone.
+
+    Words occur as 1 / (rank + 2.7) (Mandelbrot 1953), so that new ones never cease to come, the frequent ones are
+    short, and sentences have letters in upper case, commas and full stops. Lengths are drawn by Poisson and
+    exponential laws.
+    """
+    words = _words()
+    sums = np.cumsum(1 / (np.arange(WORDS) + 2.7))
+    for number in count():
+        draw = np.random.default_rng([0, number])
+        lines = [_line(words, sums, draw) for _ in range(1 + int(draw.exponential(LINES - 1)))]
+        yield Article(str(number), f"Article {number}", "", "\n".join(lines))
+
+
+def _line(words: list[str], sums: NDArray[np.float64], draw: np.random.Generator) -> str:
+    lengths = 3 + draw.poisson(LINE_WORDS - 3, 1 + draw.poisson(LINE_SENTENCES - 1))
+    places = np.searchsorted(sums, draw.random(lengths.sum()) * sums[-1])
+    found = iter([words[place] for place in places.tolist()])
+    sentences = (list(islice(found, length)) for length in lengths.tolist())
+    return " ".join(f"{first.capitalize()} {' '.join(others)}." for first, *others in sentences)
+
+
+def _words() -> list[str]:
+    """Return WORDS different words, the longer the rarer: syllables of a consonant and a vowel, as digits of a number."""
+    consonants, vowels = "bcdfghklmnprstvz", "aeiou"
+    syllables = [consonant + vowel for consonant in consonants for vowel in vowels]
+    words = [""]
+    for start in accumulate((len(syllables) ** length for length in range(8)), initial=0):
+        if len(words) > WORDS:
+            break
+        words += [word + syllable for word in words[start:] for syllable in syllables]
+    return words[1 : WORDS + 1]
+
+
+LANGUAGES = {"synthetic": "en", "arabic": "ar"}
+TEXTS: dict[str, Callable[[], Iterator[Article]]] = {"synthetic": synthetic, "arabic": arabic_again}
