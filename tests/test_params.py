@@ -88,6 +88,17 @@ def test_the_reference_is_accepted_and_cannot_be_changed_afterwards():
         ("masking__final_rate", 0, "params.yaml: masking.final_rate is 0: input should be greater than 0"),
         ("masking__final_rate", 1.1, "params.yaml: masking.final_rate is 1.1: input should be less than or equal to 1"),
         ("premask__final_rate", 0.1, "params.yaml: unknown key premask.final_rate"),
+        (
+            "corpus__layout",
+            "wikitext",
+            "params.yaml: corpus: layout wikitext is for the sources hub and files, and source",
+        ),
+        ("corpus__files__max_articles", 0, "params.yaml: corpus.files.max_articles is 0: input should be greater than"),
+        (
+            "corpus__files__validation_paths",
+            "a.txt",
+            "params.yaml: corpus.files.validation_paths is 'a.txt': input should",
+        ),
         ("corpus__sample__version", 1.0, "params.yaml: corpus.sample.version is 1.0: input should be a valid string"),
         ("corpus__sample__package", "--index-url", "params.yaml: corpus.sample.package is '--index-url'"),
         ("tasks__sentiment__labels", ["a", "a"], "params.yaml: tasks.sentiment: labels must differ"),

@@ -36,6 +36,7 @@ PackageVersion = Annotated[str, Field(pattern=r"^[0-9][A-Za-z0-9.+!]*$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Schedule = Literal["linear", "constant", "cosine", "noam", "trapezoid"]
 Precision = Literal["auto", "fp32", "bf16"]
+Layout = Literal["articles", "wikitext"]
 
 
 class Section(BaseModel):
@@ -77,13 +78,16 @@ class HubCorpus(Section):
     dataset: str
     config: str | None
     revision: str
-    max_articles: Count
+    validation_split: str | None
+    max_articles: Count | None
 
 
 class CorpusFiles(Section):
     """Files of the user's own: JSONL, JSONL.gz, Parquet, or text with blank lines between articles."""
 
     paths: list[str]
+    validation_paths: list[str]
+    max_articles: Count | None
     markup: Literal["keep", "clean"]
 
 
@@ -101,6 +105,7 @@ class CorpusParams(Section):
 
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]+)*$")]
     source: Literal["sample", "hub", "files", "dump"]
+    layout: Layout
     min_characters: Natural
     near_duplicates: Annotated[float, Field(ge=0.7, le=1)] | None  # below, many pairs are not compared
     validation_fraction: Annotated[float, Field(gt=0, lt=1)]
@@ -108,6 +113,12 @@ class CorpusParams(Section):
     hub: HubCorpus
     files: CorpusFiles
     dump: DumpCorpus
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.layout == "wikitext" and self.source not in {"hub", "files"}:
+            raise ValueError(f"layout wikitext is for the sources hub and files, and source is {self.source}")
+        return self
 
 
 class SampleTask(Wheel):

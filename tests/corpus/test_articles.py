@@ -17,8 +17,8 @@ def article(number, text=None):
     )
 
 
-def corpus(directory, items, min_characters=0, validation_fraction=0.5, near_duplicates=None):
-    source = Source(items, {"source": "test"}, "none")
+def corpus(directory, items, min_characters=0, validation_fraction=0.5, near_duplicates=None, held_out=None):
+    source = Source(items, {"source": "test"}, "none", held_out=held_out)
     return write_corpus(directory, source, min_characters, validation_fraction, near_duplicates)
 
 
@@ -103,6 +103,50 @@ def test_no_text_is_in_both_splits(tmp_path):
     train, validation = ({item.text for item in read_articles(tmp_path / "corpus", s)} for s in ("train", "validation"))
     assert not train & validation
     assert manifest["dropped"]["duplicate_text"] == 50
+
+
+def test_a_source_that_holds_out_articles_makes_the_split(tmp_path):
+    items, held_out = list(map(article, range(20))), list(map(article, range(20, 24)))
+    manifest = corpus(tmp_path / "corpus", items, held_out=iter(held_out))
+    assert list(read_articles(tmp_path / "corpus", "train")) == items
+    assert list(read_articles(tmp_path / "corpus", "validation")) == held_out
+    assert list(read_articles(tmp_path / "corpus", None)) == items + held_out
+    assert {split: counts["articles"] for split, counts in manifest["splits"].items()} == {"train": 20, "validation": 4}
+    assert manifest["validation_fraction"] is None
+    assert manifest["read"] == manifest["articles"] == 24
+
+
+def test_no_copy_of_what_is_held_out_is_trained_on(tmp_path):
+    rivers = "A river that rises in the hills and is joined by another one before it reaches the sea, number"
+    held_out = [article(1, "The same text."), article(2, f"{rivers} two."), article(3), article(4, " ")]
+    items = [
+        article(11, "The same text."),
+        article(12, f"{rivers} two, and rather longer."),
+        article(3, "Another text under the same id, and a longer one."),
+        article(14, "Nothing like the others."),
+        article(15, f"{rivers} two, and rather longer!"),
+    ]
+    manifest = corpus(tmp_path / "corpus", items, near_duplicates=0.7, held_out=held_out)
+    dropped = {"empty": 1, "short": 0, "duplicate_text": 1, "duplicate_id": 1, "near_duplicate": 2}
+    assert manifest["dropped"] == dropped
+    assert list(read_articles(tmp_path / "corpus", "validation")) == held_out[:3]
+    assert list(read_articles(tmp_path / "corpus", "train")) == [items[3]]
+
+
+def test_a_copy_among_what_is_held_out_goes(tmp_path):
+    held_out = [article(1), article(2, "Text of article 1."), article(3)]
+    corpus(tmp_path / "corpus", [article(4)], held_out=held_out)
+    validation = list(read_articles(tmp_path / "corpus", "validation"))
+    assert len(validation) == 2
+    assert held_out[2] in validation
+    assert list(read_articles(tmp_path / "corpus", "train")) == [article(4)]
+
+
+@pytest.mark.parametrize(("items", "held_out", "split"), [([1], [], "validation"), ([1], [1], "train")])
+def test_an_empty_split_of_a_source_that_holds_out_says_what_to_change(tmp_path, items, held_out, split):
+    message = f"the {split} split is empty: all 1 articles.*change what corpus.files.validation_paths or corpus.hub"
+    with pytest.raises(UserError, match=message):
+        corpus(tmp_path / "corpus", map(article, items), held_out=map(article, held_out))
 
 
 def test_files_are_bounded_and_equal_rows_are_equal_bytes(tmp_path, monkeypatch):

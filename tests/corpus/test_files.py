@@ -17,13 +17,22 @@ ARWIKI = Path("../shared/data/arwiki")
 
 
 def source(*patterns):
-    paths = params.CorpusFiles(paths=[str(pattern) for pattern in patterns], markup="keep")
-    return files.read(params.load().corpus.model_copy(update={"source": "files", "files": paths}))
+    return read(patterns)
 
 
 def cleaned(*patterns, language="ar"):
-    paths = params.CorpusFiles(paths=[str(pattern) for pattern in patterns], markup="clean")
-    return files.read(params.load().corpus.model_copy(update={"language": language, "files": paths}))
+    return read(patterns, language=language, markup="clean")
+
+
+def read(patterns, language="en", layout="articles", validation=(), max_articles=None, markup="keep"):
+    chosen = params.CorpusFiles(
+        paths=list(map(str, patterns)),
+        validation_paths=list(map(str, validation)),
+        max_articles=max_articles,
+        markup=markup,
+    )
+    changes = {"source": "files", "language": language, "layout": layout, "files": chosen}
+    return files.read(params.load().corpus.model_copy(update=changes))
 
 
 def texts(*patterns):
@@ -96,6 +105,42 @@ def test_a_file_that_is_not_what_it_says_is_named(tmp_path, name, content, messa
     (tmp_path / name).write_bytes(content)
     with pytest.raises(UserError, match=message):
         list(source(tmp_path / "a*").articles)
+
+
+def test_the_first_articles_of_all_files(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n\ntwo\n")
+    (tmp_path / "b.txt").write_text("three\n\nfour\n")
+    found = read([tmp_path / "*.txt"], max_articles=3)
+    assert [article.text.strip() for article in found.articles] == ["one", "two", "three"]
+    assert found.provenance["max_articles"] == 3
+    assert found.held_out is None
+
+
+def test_a_file_that_is_held_out_is_not_trained_on(tmp_path):
+    for name in ("a", "b", "valid"):
+        (tmp_path / f"{name}.txt").write_text(f"{name} one\n\n{name} two\n")
+    found = read([tmp_path / "*.txt"], validation=[f"{tmp_path}/../{tmp_path.name}/valid.*"], max_articles=3)
+    assert [article.text.strip() for article in found.articles] == ["a one", "a two", "b one"]
+    assert [article.text.strip() for article in found.held_out] == ["valid one", "valid two"]
+    assert [file["name"] for file in found.provenance["inputs"]] == ["a.txt", "b.txt"]
+    assert [file["name"] for file in found.provenance["validation_inputs"]] == ["valid.txt"]
+
+
+def test_something_must_be_left_to_train_on(tmp_path):
+    (tmp_path / "a.txt").write_text("one")
+    with pytest.raises(UserError, match=r"corpus.files.validation_paths matches every file of corpus.files.paths"):
+        read([tmp_path / "*.txt"], validation=[tmp_path / "a.txt"])
+    with pytest.raises(UserError, match=r"corpus.files.validation_paths: .*b.txt matches no file"):
+        read([tmp_path / "*.txt"], validation=[tmp_path / "b.txt"])
+
+
+def test_what_is_held_out_is_cleaned_and_laid_out_as_the_rest(tmp_path):
+    (tmp_path / "a.txt").write_text(" \n = One = \n \n a [[b]] c \n")
+    (tmp_path / "b.txt").write_text(" \n = Two = \n \n d [[e]] f \n \n = Three = \n \n g \n")
+    found = read([tmp_path / "a.txt"], layout="wikitext", validation=[tmp_path / "b.txt"], markup="clean")
+    assert [(article.title, article.text) for article in found.articles] == [("One", "a b c")]
+    assert [(article.title, article.text) for article in found.held_out] == [("Two", "d e f"), ("Three", "g")]
+    assert found.report()["cleaning"]["lines"] == 2
 
 
 def test_a_parquet_file_with_a_damaged_block_is_named(tmp_path):

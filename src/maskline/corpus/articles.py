@@ -1,7 +1,8 @@
 """Articles on disk: what is kept of a source, and how it is read again.
 
-`data/corpus/articles-00000.parquet` and on hold `id, title, url, text`, in the order of the source; the manifest says
-where they come from, how many there are in each split, and what was dropped and why.
+`data/corpus/articles-00000.parquet` and on hold `id, title, url, text`, in the order of the source; those of a
+validation split that the source has itself are in `held-out-00000.parquet` and on. The manifest says where they come
+from, how many there are in each split, and what was dropped and why.
 """
 
 import re
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 from maskline.corpus.split import Split, split_of
 from maskline.storage import atomic, read_manifest
 
+ARTICLES, HELD_OUT = "articles", "held-out"
 READ_ROWS = 100
 """Articles that are Python's at once."""
 ROW_GROUP = 1_000
@@ -58,6 +60,8 @@ class Source:
     """Reason -> pages that the source leaves out itself; complete once the articles are read."""
     report: Callable[[], dict[str, Any]] = dict
     """What else the manifest says of the reading, asked once the articles are read."""
+    held_out: Iterable[Article] | None = None
+    """The validation split, of which `articles` has none then; read before them. None: it is made of `articles`."""
 
 
 def clean(text: str) -> str:
@@ -96,14 +100,19 @@ def read_articles(directory: Path, split: Split | None) -> Iterator[Article]:
         UserError: the directory is not what fetch wrote.
     """
     fraction = read_manifest(directory, "fetch")["validation_fraction"]
-    for article in read_parquet(directory):
+    if fraction is None:  # the source held out articles itself
+        names = {"train": [ARTICLES], "validation": [HELD_OUT], None: [ARTICLES, HELD_OUT]}[split]
+        for name in names:
+            yield from read_parquet(directory, name)
+        return
+    for article in read_parquet(directory, ARTICLES):
         if split is None or split_of(article.id, fraction) == split:
             yield article
 
 
-def read_parquet(directory: Path) -> Iterator[Article]:
-    """Yield the articles that `write_parquet` wrote, a few in memory at a time."""
-    for path in sorted(directory.glob("articles-*.parquet")):
+def read_parquet(directory: Path, name: str) -> Iterator[Article]:
+    """Yield the articles that `write_parquet` wrote as `name`, a few in memory at a time."""
+    for path in sorted(directory.glob(f"{name}-*.parquet")):
         with pq.ParquetFile(path, pre_buffer=False) as file:  # or memory would grow with the file
             for batch in file.iter_batches(READ_ROWS, use_threads=False):
                 yield from map(Article._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))

@@ -4,7 +4,7 @@ A text is seen as the set of its shingles, all runs of eight characters, in whic
 a program made of the rows of a table are alike. Two texts are near duplicates when the Jaccard similarity of their sets
 reaches a threshold. MinHash proposes pairs (Broder 1997), and the sets themselves decide: no article goes unless one
 that stays is its copy. Of several, the longest stays, and of equally long ones that of the smallest hash, so that what
-stays depends on what there is, not on its order.
+stays depends on what there is, not on its order. Preferred articles, which are held out, stay before all others.
 """
 
 import os
@@ -86,16 +86,18 @@ class Copies(NamedTuple):
 
 
 class Sketches:
-    """What is remembered of each article of a stream: 104 bytes, however long it is."""
+    """What is remembered of each article of a stream: 105 bytes, however long it is."""
 
     def __init__(self) -> None:
         self._lengths = array("I")
         self._texts = array("Q")
         self._ids = array("Q")
         self._bands = array("I")
+        self._preferred = bytearray()
 
-    def add(self, article_id: str, text: str) -> None:
+    def add(self, article_id: str, text: str, *, preferred: bool = False) -> None:
         """Remember the next article of the stream."""
+        self._preferred.append(preferred)
         self._lengths.append(len(text))
         self._texts.append(digest(text))
         self._ids.append(digest(article_id))
@@ -110,7 +112,8 @@ class Sketches:
         memory lies in `folder` meanwhile (None: that of the system).
         """
         lengths, digests, ids = (np.asarray(values) for values in (self._lengths, self._texts, self._ids))
-        ranked = np.lexsort((ids, digests, -lengths.astype(np.int64)))
+        others = np.frombuffer(self._preferred, np.uint8) == 0
+        ranked = np.lexsort((ids, digests, -lengths.astype(np.int64), others))
         verdicts = np.full(len(lengths), KEPT, np.uint8)
         for keys, verdict in ((digests, DUPLICATE_TEXT), (ids, DUPLICATE_ID)):
             first = np.sort(np.unique(keys[ranked], return_index=True)[1])

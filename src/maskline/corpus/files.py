@@ -1,34 +1,77 @@
 """Articles of the user's own: JSON lines or Parquet with a column `text`, or text with blank lines between them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
+from maskline.corpus import wikitext
 from maskline.corpus.articles import Article, Source
 from maskline.corpus.dump.wikitext import without_leftovers
 from maskline.corpus.records import Record, describe, field, find, open_text, read_jsonl, read_parquet, suffix
-from maskline.params import CorpusParams
+from maskline.errors import UserError
+from maskline.params import CorpusParams, Layout
 
 
 def read(params: CorpusParams) -> Source:
-    """Return the articles in the files that `params.files.paths` matches.
+    """Return the articles in the files that `params.files.paths` matches, and those held out in `validation_paths`.
+
+    A file that both match is held out alone.
 
     Raises:
-        UserError: nothing matches, or (while the articles are read) a file is not what its name says or has no text.
+        UserError: a pattern matches nothing, no file is left to train on, or (while the articles are read) a file is
+            not what its name says or has no text.
     """
-    paths = find(params.files.paths, READERS, "corpus.files.paths")
-    articles: Iterator[Article] = chain.from_iterable(READERS[suffix(path)](path) for path in paths)
+    files = params.files
+    paths = find(files.paths, READERS, "corpus.files.paths")
+    held_out = find(files.validation_paths, READERS, "corpus.files.validation_paths") if files.validation_paths else []
+    same = {path.resolve() for path in held_out}
+    paths = [path for path in paths if path.resolve() not in same]
+    if not paths:
+        raise UserError(
+            "corpus.files.validation_paths matches every file of corpus.files.paths: leave some to train on"
+        )
     cleaning = Counter[str]()
-    if params.files.markup == "clean":
-        articles = _cleaned(articles, params.language, cleaning)
+
+    def articles(paths: list[Path]) -> Iterator[Article]:
+        found = chain.from_iterable(_articles(path, params.layout) for path in paths)
+        return _cleaned(found, params.language, cleaning) if files.markup == "clean" else found
+
     return Source(
-        articles,
-        provenance={"source": "files", "language": params.language, "inputs": describe(paths)},
+        islice(articles(paths), files.max_articles),
+        provenance={
+            "source": "files",
+            "language": params.language,
+            "layout": params.layout,
+            "inputs": describe(paths),
+            "validation_inputs": describe(held_out),
+            "max_articles": files.max_articles,
+        },
         licence="that of the files given, which they do not state",
-        report=lambda: {"cleaning": dict(cleaning)} if params.files.markup == "clean" else {},
+        report=lambda: {"cleaning": dict(cleaning)} if files.markup == "clean" else {},
+        held_out=articles(held_out) if held_out else None,
     )
+
+
+def articles_of(records: Iterable[Record], name: str, layout: Layout) -> Iterator[Article]:
+    """Yield the articles in `records`: each is one, or with the layout `wikitext` holds lines of them.
+
+    `name` says in errors where the records are from.
+    """
+    if layout == "articles":
+        yield from (article_of(record, name) for record in records)
+    else:
+        lines = (line for record in records for line in field(record, "text", name).removesuffix("\n").split("\n"))
+        yield from (article_of(titled._asdict(), name) for titled in wikitext.articles_of(lines))
+
+
+def _articles(path: Path, layout: Layout) -> Iterator[Article]:
+    if suffix(path) == ".txt" and layout == "wikitext":
+        with open_text(path) as file:
+            yield from articles_of(({"text": line} for line in file), str(path), layout)
+    else:
+        yield from articles_of(READERS[suffix(path)](path), str(path), layout)
 
 
 def _cleaned(articles: Iterator[Article], language: str, counts: Counter[str]) -> Iterator[Article]:
@@ -53,29 +96,21 @@ def _id_of(text: str) -> str:
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
-def _read_jsonl(path: Path) -> Iterator[Article]:
-    return (article_of(record, str(path)) for record in read_jsonl(path))
-
-
-def _read_parquet(path: Path) -> Iterator[Article]:
-    return (article_of(record, str(path)) for record in read_parquet(path))
-
-
-def _read_text(path: Path) -> Iterator[Article]:
+def _read_text(path: Path) -> Iterator[Record]:
     lines: list[str] = []
     with open_text(path) as file:
         for line in file:
             if line.strip():
                 lines.append(line)
             elif lines:
-                yield article_of({"text": "".join(lines)}, str(path))
+                yield {"text": "".join(lines)}
                 lines = []
     if lines:
-        yield article_of({"text": "".join(lines)}, str(path))
+        yield {"text": "".join(lines)}
 
 
-READERS: dict[str, Callable[[Path], Iterator[Article]]] = {
-    ".jsonl": _read_jsonl,
-    ".parquet": _read_parquet,
+READERS: dict[str, Callable[[Path], Iterator[Record]]] = {
+    ".jsonl": read_jsonl,
+    ".parquet": read_parquet,
     ".txt": _read_text,
 }

@@ -1,0 +1,67 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from maskline.corpus.wikitext import articles_of
+
+WIKITEXT = Path("../shared/data/wikitext2")
+
+
+def test_titles_begin_articles_and_headings_go():
+    lines = [
+        " \n",
+        " = Homarus gammarus = \n",
+        " \n",
+        " A <unk> lobster of 0 @.@ 7 kg . \n",
+        " It is blue . \n",
+        " \n",
+        " = = Life cycle = = \n",
+        " \n",
+        " \n",
+        " = = = Eggs = = = \n",
+        " \n",
+        " They hatch at night . \n",
+        " \n",
+        " = E = mc2 = \n",
+        " \n",
+        " A formula . \n",
+    ]
+    text = "A <unk> lobster of 0 @.@ 7 kg .\nIt is blue .\nThey hatch at night ."
+    assert list(articles_of(lines)) == [("Homarus gammarus", text), ("E = mc2", "A formula .")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["= <unk> for the next round", "q =", "= = unequal =", "= unequal = =", "=", "= =", "= = =", "== Heading =="],
+)
+def test_a_line_that_is_no_heading_is_text(line):
+    assert list(articles_of(["", line, ""])) == [("", line)]
+
+
+def test_a_line_of_a_formula_is_no_title():
+    lines = ["", "= Filter =", "", "a half @-@ section with <unk> L", "= 1 <unk> and <unk> C =", "1 <unk> .", ""]
+    assert list(articles_of(lines)) == [("Filter", "\n".join(lines[3:6]))]
+    assert list(articles_of(["= Filter =", "= 1 ="])) == [("", "= Filter =\n= 1 =")]
+
+
+def test_an_article_of_headings_alone_is_empty_and_not_forgotten():
+    assert list(articles_of(["= One =", "", "= = Heading = =", "", "= Two ="])) == [("One", ""), ("Two", "")]
+    assert list(articles_of([])) == list(articles_of([" ", ""])) == []
+
+
+@pytest.mark.skipif(not WIKITEXT.is_dir(), reason="the shared WikiText-2 is not here")
+@pytest.mark.parametrize(
+    ("split", "articles", "last"), [("valid", 60, "<unk> <unk>"), ("test", 60, "The <unk> ( film )")]
+)
+def test_wikitext_2(split, articles, last):
+    with gzip.open(WIKITEXT / f"{split}.txt.gz", "rt", encoding="utf-8") as file:
+        lines = list(file)
+    found = list(articles_of(lines))
+    assert len(found) == articles
+    assert found[-1].title == last
+    assert all(article.text for article in found)
+    paragraphs = [line for article in found for line in article.text.split("\n")]
+    left_out = [line for line in lines if line.strip() and line.strip() not in set(paragraphs)]
+    assert all(line.startswith(" = ") and line.endswith(" = \n") for line in left_out)
+    assert len(left_out) + len(paragraphs) == sum(1 for line in lines if line.strip())
