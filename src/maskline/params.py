@@ -247,6 +247,7 @@ class ModelParams(Section):
     heads: Count
     intermediate: Count
     activation: Literal["gelu", "gelu_tanh", "relu"]
+    mlm_head: Literal["bert", "linear"]
     dropout: Annotated[float, Field(ge=0, lt=1)]
     max_positions: Annotated[int, Field(ge=8)]
     layer_norm_eps: Positive
@@ -322,9 +323,9 @@ class PretrainParams(OptimizerParams):
     nsp: bool
     max_seq_length: Annotated[int, Field(ge=8)]
     unigram_bias: bool
-    evaluate_every: Count
+    evaluate_every: Count | None
     checkpoint_every: Count
-    log_every: Count
+    log_every: Count | None
 
     def misfit(self, steps: int) -> str | None:
         """Return why schedule or ramp do not fit a run of `steps` updates, or None where they do."""

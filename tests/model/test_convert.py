@@ -134,3 +134,18 @@ def test_an_activation_that_we_lack_is_named():
     content = config(PARAMS, VOCAB_SIZE, "BertModel") | {"hidden_act": "silu"}
     with pytest.raises(ValueError, match="hidden_act silu is none of gelu, gelu_new, relu"):
         model_params(content)
+
+
+def test_a_linear_head_has_a_matrix_of_its_own():
+    params = PARAMS.model_copy(update={"mlm_head": "linear"})
+    model = randomized(PretrainingModel(params, VOCAB_SIZE))
+    weights = to_hugging_face(model)
+    assert {name for name in weights if name.startswith("cls.predictions")} == {
+        "cls.predictions.decoder.weight",
+        "cls.predictions.bias",
+    }
+    assert model_params(config(params, VOCAB_SIZE, "BertModel")).mlm_head == "linear"
+    again = randomized(PretrainingModel(params, VOCAB_SIZE), seed=3)
+    assert from_hugging_face(again, weights) == []
+    for mine, theirs in zip(again.parameters(), model.parameters(), strict=True):
+        torch.testing.assert_close(mine, theirs, atol=0, rtol=0)

@@ -11,6 +11,7 @@ from maskline.storage import MANIFEST, read_json, write_json, write_manifest
 from maskline.tokenization.load import load_tokenizer
 from maskline.training.export import (
     CONFIG,
+    HEADS,
     WEIGHTS,
     check_tokenizer,
     export,
@@ -39,7 +40,8 @@ def _exported(tmp_path_factory):
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(0.1)
-        export(root / architecture, model.eval(), architecture, tokenizer, "# card", {"seed": seed}, labels)
+        nsp = architecture != "BertForMaskedLM"
+        export(root / architecture, model.eval(), architecture, tokenizer, "# card", {"seed": seed}, labels, nsp=nsp)
         found[architecture] = (model, root / architecture)
     return found
 
@@ -232,3 +234,26 @@ def test_the_card_is_what_a_hub_reads():
     assert card.startswith("---\nlanguage: ar\n")
     assert "# A model" in card
     assert "| loss | 1.5 |\n| accuracy |  |\n" in card
+
+
+@pytest.mark.parametrize("nsp", [True, False])
+def test_a_linear_head_leaves_an_encoder_that_transformers_loads(tmp_path, nsp):
+    params = PARAMS.model_copy(update={"mlm_head": "linear"})
+    model = PretrainingModel(params, VOCAB_SIZE)
+    model.reset(torch.Generator().manual_seed(0))
+    directory = tmp_path / "model"
+    export(directory, model.eval(), "BertModel", write_tokenizer(tmp_path / "tokenizer"), "# card", {}, nsp=nsp)
+    output, missing, unexpected = theirs("BertModel", directory)
+    assert missing == (set() if nsp else {"pooler.dense.weight", "pooler.dense.bias"})
+    assert not unexpected
+    arguments = unpadded(*batch())
+    mask = batch()[2]
+    with torch.no_grad():
+        close(model.encoder(*arguments), output.last_hidden_state[mask])
+    again = load_pretraining_model(directory).eval()
+    assert again.encoder.params.mlm_head == "linear"
+    close(ours(again)[0], ours(model)[0])
+    assert again.mlm.decoder.weight is not again.encoder.embeddings.token.weight
+    (directory / HEADS).unlink()
+    with pytest.raises(UserError, match="heads.safetensors is missing"):
+        load_pretraining_model(directory)

@@ -25,23 +25,22 @@ _NAMES = [
     ("encoder.layers.#.down", "bert.encoder.layer.#.output.dense"),
     ("encoder.layers.#.output_norm", "bert.encoder.layer.#.output.LayerNorm"),
     ("encoder.pooler", "bert.pooler.dense"),
+    ("mlm.decoder", "cls.predictions.decoder"),
     ("mlm.transform", "cls.predictions.transform.dense"),
     ("mlm.norm", "cls.predictions.transform.LayerNorm"),
     ("nsp", "cls.seq_relationship"),
     ("classifier", "classifier"),
 ]
 _QKV = ("encoder.layers.#.attention.qkv", "bert.encoder.layer.#.attention.self.{}")
-_TIED = "mlm.decoder.weight"
 _BIAS = ("mlm.decoder.bias", "cls.predictions.bias")
 
 
 def to_hugging_face(model: PretrainingModel | ClassificationModel) -> dict[str, Tensor]:
-    """Return the weights of `model` under Hugging Face's names; the tied decoder is there once, as the embedding."""
+    """Return the weights of `model` under Hugging Face's names; a tied decoder is there once, as the embedding."""
     theirs: dict[str, Tensor] = {}
-    for name, tensor in model.state_dict().items():
-        if name != _TIED:
-            names = _theirs(name)
-            theirs |= zip(names, tensor.chunk(len(names)), strict=True)
+    for name, tensor in model.named_parameters():  # which gives a tied one once
+        names = _theirs(name)
+        theirs |= zip(names, tensor.chunk(len(names)), strict=True)
     return {name: tensor.detach().cpu().contiguous() for name, tensor in theirs.items()}
 
 
@@ -53,9 +52,7 @@ def from_hugging_face(model: PretrainingModel | ClassificationModel, theirs: Map
     """
     missing = []
     with torch.no_grad():
-        for name, tensor in model.state_dict().items():
-            if name == _TIED:
-                continue
+        for name, tensor in model.named_parameters():
             names = _theirs(name)
             if all(part in theirs for part in names):
                 tensor.copy_(torch.cat([theirs[part] for part in names]))
@@ -83,7 +80,10 @@ def _rename(name: str, ours: str, theirs: str) -> str | None:
 
 
 def config(params: ModelParams, vocab_size: int, architecture: str) -> dict[str, Any]:
-    """Return the config.json of Hugging Face's `architecture` that computes what our model computes."""
+    """Return the config.json of Hugging Face's `architecture` that computes what our model computes.
+
+    `mlm_head`, a key of ours, is there where theirs has no such head and only the encoder is theirs.
+    """
     return {
         "architectures": [architecture],
         "model_type": "bert",
@@ -101,6 +101,7 @@ def config(params: ModelParams, vocab_size: int, architecture: str) -> dict[str,
         "initializer_range": params.initializer_range,
         "pad_token_id": 0,
         "tie_word_embeddings": True,
+        **({} if params.mlm_head == "bert" else {"mlm_head": params.mlm_head}),
     }
 
 
@@ -123,6 +124,7 @@ def model_params(config: Mapping[str, Any]) -> ModelParams:
             "dropout": config["hidden_dropout_prob"],
             "max_positions": config["max_position_embeddings"],
             "layer_norm_eps": config["layer_norm_eps"],
+            "mlm_head": config.get("mlm_head", "bert"),
             "initializer_range": config["initializer_range"],
             # Where weights start is in no config, and nothing starts from these.
             "position_init": "normal",

@@ -53,13 +53,35 @@ class MaskedLanguageModelHead(nn.Module):
         return self.norm(self.activation(self.transform(x)))  # type: ignore[no-any-return]
 
 
+class LinearHead(nn.Module):
+    """A decoder of its own and nothing before it: what a textbook's Transformer ends in, and not BERT's head."""
+
+    def __init__(self, params: ModelParams, embedding: nn.Embedding) -> None:
+        super().__init__()
+        self.decoder = nn.Linear(params.hidden, embedding.num_embeddings)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Score the vocabulary for encoded tokens: (M, D) -> (M, V) logits."""
+        return self.decoder(x)  # type: ignore[no-any-return]
+
+    def hidden(self, x: Tensor) -> Tensor:
+        """Return what the decoder reads: (M, D), as it is."""
+        return x
+
+
+MLM_HEADS: dict[str, type[MaskedLanguageModelHead] | type[LinearHead]] = {
+    "bert": MaskedLanguageModelHead,
+    "linear": LinearHead,
+}
+
+
 class PretrainingModel(nn.Module):
     """The encoder with both pretraining heads."""
 
     def __init__(self, params: ModelParams, vocab_size: int) -> None:
         super().__init__()
         self.encoder = Encoder(params, vocab_size)
-        self.mlm = MaskedLanguageModelHead(params, self.encoder.embeddings.token)
+        self.mlm = MLM_HEADS[params.mlm_head](params, self.encoder.embeddings.token)
         self.nsp = nn.Linear(params.hidden, 2)
 
     def reset(self, generator: torch.Generator) -> None:

@@ -25,6 +25,8 @@ from maskline.storage import (
 from maskline.tokenization.load import TOKENIZER_CONFIG, TOKENIZER_FILE, load_tokenizer
 
 WEIGHTS = "model.safetensors"
+HEADS = "heads.safetensors"
+"""The heads of a model of which Hugging Face's BERT can express the encoder alone."""
 CONFIG = "config.json"
 _TOKENIZER_FILES = (TOKENIZER_FILE, "vocab.txt")
 
@@ -37,17 +39,23 @@ def export(
     card: str,
     provenance: Mapping[str, Any],
     labels: list[str] | None = None,
+    *,
+    nsp: bool = True,
 ) -> None:
     """Write `model` to `directory` as Hugging Face's `architecture`, with the files of `tokenizer` and a model card.
 
-    `BertForMaskedLM` means that there was no next-sentence prediction: its head and the pooler, which nothing trained,
-    stay out.
+    As `BertModel` it is the encoder, and its heads are in a file beside it. Without `nsp` nothing trained the pooler and
+    the head of next-sentence prediction: they stay out.
     """
     fresh_directory(directory)
     params = model.encoder.params
     weights = to_hugging_face(model)
-    if architecture == "BertForMaskedLM":
+    if not nsp:
         weights = {name: w for name, w in weights.items() if not name.startswith(("bert.pooler", "cls.seq_"))}
+    files = {WEIGHTS: weights}
+    if architecture == "BertModel":
+        heads = {name: w for name, w in weights.items() if name.startswith("cls.")}
+        files = {WEIGHTS: {name: w for name, w in weights.items() if name not in heads}, HEADS: heads}
     content = config(params, model.encoder.vocab_size, architecture)
     content["pad_token_id"] = load_tokenizer(tokenizer).special.pad  # `transformers` never trains the row of this token
     if labels:
@@ -55,7 +63,8 @@ def export(
         content["label2id"] = {label: number for number, label in enumerate(labels)}
         content["problem_type"] = "single_label_classification"
     write_json(directory / CONFIG, content)
-    write_bytes(directory / WEIGHTS, save(weights, {"format": "pt"}))
+    for name, part in files.items():
+        write_bytes(directory / name, save(part, {"format": "pt"}))
     for name in _TOKENIZER_FILES:
         write_bytes(directory / name, (tokenizer / name).read_bytes())
     settings = read_json(tokenizer / TOKENIZER_CONFIG)
@@ -102,7 +111,10 @@ def read_model(directory: Path, stage: str) -> tuple[ModelParams, int, dict[str,
     read_manifest(directory, stage)
     content = read_json(directory / CONFIG)
     try:
-        return model_params(content), content["vocab_size"], load_file(directory / WEIGHTS)
+        weights = load_file(directory / WEIGHTS)
+        if content["architectures"] == ["BertModel"]:
+            weights |= load_file(directory / HEADS)
+        return model_params(content), content["vocab_size"], weights
     except (KeyError, ValueError, SafetensorError) as error:
         raise UserError(f"{directory} holds no BERT of this pipeline ({error}): run `dvc repro {stage}`") from None
 

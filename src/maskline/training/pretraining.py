@@ -23,7 +23,7 @@ from maskline.storage import MANIFEST, sha256, source_fingerprint, write_csv, wr
 from maskline.tokenization.load import SpecialIds, load_tokenizer
 from maskline.training import distributed
 from maskline.training.devices import choose_loaders, describe, memory_explained, place, with_precision
-from maskline.training.export import export, model_card
+from maskline.training.export import HEADS, export, model_card
 from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import process_reporter
 from maskline.training.states import Run
@@ -122,7 +122,8 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     place(model, params.compute, device)
     objective = PretrainingObjective(model, batches, validation, params, device)
     steps = objective.steps
-    cadence = Cadence(params.pretrain.evaluate_every, params.pretrain.checkpoint_every, params.pretrain.log_every)
+    epoch = max(1, batches.updates(1))
+    cadence = Cadence(recipe.evaluate_every or epoch, recipe.checkpoint_every, recipe.log_every or epoch)
 
     leads = distributed.rank() == 0
     identity = _identity(params, paths)
@@ -141,9 +142,12 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
         if leads:
             metrics = write_reports(paths.reports, result.progress, model, source)
             _export(model, paths.last, params, paths, metrics["last"], identity)
+            if params.model.mlm_head != "bert":
+                reporter.say(f"pretrain: exported as BertModel, which BERT's head is no part of; ours is in {HEADS}")
             model.load_state_dict(result.best_weights)
             _export(model, paths.best, params, paths, metrics["best"], identity)
             run.discard()
+            reporter.say(f"pretrain: {_closing(result.progress)}")
 
 
 def new_batches(params: Params, source: PairSource, masker: Masker, special: SpecialIds) -> PretrainingBatches:
@@ -226,9 +230,29 @@ def write_reports(directory: Path, progress: Progress, model: PretrainingModel, 
     if any(row["loss"] is None for row in progress.validation):
         metrics["diverged"] = True
     write_json(directory / "metrics.json", metrics)
-    timing = {"seconds": round(progress.seconds, 1), "tokens_per_second": round(progress.tokens / progress.seconds)}
-    write_json(directory / "timing.json", timing)
+    write_json(directory / "timing.json", _timing(progress))
     return metrics
+
+
+def _timing(progress: Progress) -> dict[str, float]:
+    """Return how long a run took, scores included, and how much it read in a second."""
+    timing = {"seconds": round(progress.seconds, 1), "tokens_per_second": round(progress.tokens / progress.seconds)}
+    pairs = progress.targets.get("nsp_loss")
+    return timing if pairs is None else timing | {"pairs_per_second": round(pairs / progress.seconds, 1)}
+
+
+def _closing(progress: Progress) -> str:
+    """Return how a run ended: how fast it was, and its last losses in nats."""
+    timing = _timing(progress)
+    pairs = f" and {timing['pairs_per_second']:,} sentence pairs" if "pairs_per_second" in timing else ""
+    losses = ", ".join(
+        f"{split} {name} {row[name]:.4g}"
+        for split, row in (("training", progress.train[-1]), ("validation", progress.validation[-1]))
+        for name in ("mlm_loss", "nsp_loss")
+        if row.get(name) is not None
+    )
+    pace = f"{timing['tokens_per_second']:,} tokens{pairs} per second"
+    return f"{progress.step} steps in {timing['seconds']:,} s, {pace}; {losses}"
 
 
 def _export(
@@ -236,9 +260,7 @@ def _export(
 ) -> None:
     nsp = params.pretrain.nsp
     note = "A BERT encoder pretrained from scratch by maskline on masked language modelling" + (
-        " and next-sentence prediction. Load it with `BertForPreTraining` or `AutoModel`."
-        if nsp
-        else " alone, so that its pooler is untrained and left out. Load it with `BertForMaskedLM` or `AutoModel`."
+        " and next-sentence prediction." if nsp else " alone, so that its pooler is untrained and left out."
     )
     tables: dict[str, dict[str, Any]] = {
         "Validation": metrics,
@@ -246,6 +268,14 @@ def _export(
         "Training": {"seed": params.seed, **params.masking.model_dump(), **params.pretrain.model_dump()},
         "SHA-256 of the inputs' manifests and of the source": identity["inputs"] | {"source": identity["source"]},
     }
-    architecture = "BertForPreTraining" if nsp else "BertForMaskedLM"
+    if params.model.mlm_head == "bert":
+        architecture = "BertForPreTraining" if nsp else "BertForMaskedLM"
+        note += f" Load it with `{architecture}` or `AutoModel`."
+    else:
+        architecture = "BertModel"
+        note += (
+            " Its head for masked words, a single matrix, is none that BERT has: load the encoder with `BertModel` or "
+            f"`AutoModel`; maskline reads the head from {HEADS}."
+        )
     card = model_card(f"maskline BERT ({params.corpus.language})", params.corpus.language, tables, note)
-    export(directory, model, architecture, paths.tokenizer, card, identity)
+    export(directory, model, architecture, paths.tokenizer, card, identity, nsp=nsp)
