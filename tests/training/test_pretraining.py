@@ -36,7 +36,7 @@ def _mine(data, tmp_path, monkeypatch):
     return shutil.copytree(data, tmp_path / "data")
 
 
-def test_a_run_leaves_two_models_two_curves_and_the_numbers(mine):
+def test_a_run_leaves_two_models_two_curves_and_the_numbers(mine, capsys):
     params = tiny_params()
     pretrain(params, paths(mine), CPU)
     out = mine / "out"
@@ -54,6 +54,17 @@ def test_a_run_leaves_two_models_two_curves_and_the_numbers(mine):
     assert metrics["best"] == {name: float(value) for name, value in best.items()}
     assert metrics["tokens"] == int(train[-1]["tokens"])
     assert "diverged" not in metrics
+    timing = read_json(out / "reports" / "timing.json")
+    seconds = pytest.approx(timing["seconds"], abs=0.06)
+    assert metrics["labelled_pairs"] / timing["pairs_per_second"] == seconds
+    assert metrics["tokens"] / timing["tokens_per_second"] == seconds
+    losses = [
+        f"{split} {name} {float(rows[-1][name]):.4g}"
+        for split, rows in (("training", train), ("validation", validation))
+        for name in ("mlm_loss", "nsp_loss")
+    ]
+    pace = f"{timing['tokens_per_second']:,} tokens and {timing['pairs_per_second']:,} sentence pairs per second"
+    assert capsys.readouterr().out.endswith(f"12 steps in {timing['seconds']:,} s, {pace}; {', '.join(losses)}\n")
     special, held_out = SPECIAL, read_premasked(mine / "validation")
     for name in ("best", "last"):
         model = load_pretraining_model(out / name)
@@ -117,9 +128,13 @@ def test_the_identity_of_a_run_is_what_shapes_it(mine):
     assert identity({}) != reference
 
 
-def test_without_nsp_words_alone_are_learned_and_reported(mine):
+def test_without_nsp_words_alone_are_learned_and_reported(mine, capsys):
     params = tiny_params({"pretrain.nsp": False})
     pretrain(params, paths(mine), CPU)
+    assert set(read_json(mine / "out" / "reports" / "timing.json")) == {"seconds", "tokens_per_second"}
+    closing = capsys.readouterr().out.splitlines()[-1]
+    assert "tokens per second; training mlm_loss" in closing
+    assert "nsp" not in closing
     rows = [row for name in ("train", "validation") for row in read_csv(mine / "out" / "reports" / f"{name}.csv")]
     assert {row["nsp_loss"] for row in rows} == {""}
     assert all(row["loss"] == row["mlm_loss"] for row in rows)
