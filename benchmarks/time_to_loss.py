@@ -209,7 +209,7 @@ def ours(params: Params, data: Path, seconds: float, pace: Pace, until: float | 
     planned = recipe.model_copy(update={"steps": steps, "epochs": None, "warmup_steps": warmup})
     params = params.model_copy(update={"pretrain": planned})
     watched = Watched(params, data, pace, until)
-    cadence = Cadence(max(1, steps // SCORES), recipe.checkpoint_every, recipe.log_every)
+    cadence = Cadence(max(1, steps // SCORES), recipe.checkpoint_every, recipe.log_every or steps)
     with tempfile.TemporaryDirectory() as directory, Reporter("ours", steps, "silent") as reporter:
         run = Run({"stage": "benchmark"}, lambda _: None, root=Path(directory))
         try:

@@ -292,8 +292,11 @@ class OptimizerParams(Section):
         return self.steps or updates(self.epochs or 0)
 
     def misfit(self, steps: int) -> str | None:
-        """Return why the schedule does not fit a run of `steps` updates, or None where it does."""
-        if self.warmup_steps >= steps:
+        """Return why the schedule does not fit a run of `steps` updates, or None where it does.
+
+        Noam's has no end that a run must reach, and may be left in its warm-up.
+        """
+        if self.warmup_steps >= steps and self.schedule != "noam":
             return f"warmup_steps {self.warmup_steps} leaves nothing of {steps} steps: lower it, or train longer"
         if self.schedule == "trapezoid" and self.warmup_steps + self.decay_share * steps >= steps + 1:
             return (

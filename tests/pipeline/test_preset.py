@@ -117,4 +117,4 @@ def test_the_list_and_an_unknown_name():
     assert [line.split()[0] for line in listed.splitlines()] == [path.stem for path in PRESETS]
     done = subprocess.run([*command, "nope"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith("error: no preset nope in presets: there are french, ")
+    assert done.stderr == f"error: no preset nope in presets: there are {', '.join(path.stem for path in PRESETS)}\n"

@@ -59,6 +59,10 @@ def test_no_update_is_wasted_and_none_exceeds_the_peak(steps, warmup_steps, sche
     drawn = rates(steps, warmup_steps, schedule, decay_share)
     assert all(0 < rate <= 1 for rate in drawn)
     assert drawn[:warmup_steps] == sorted(drawn[:warmup_steps])
+    if warmup_steps > steps:
+        assert schedule == "noam"
+        assert drawn[-1] == steps / warmup_steps
+        return
     assert drawn[warmup_steps:] == sorted(drawn[warmup_steps:], reverse=True)
     assert max(drawn) == 1 or schedule == "trapezoid"
     # The peak is what the end of the warm-up has.

@@ -137,6 +137,8 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
         )
         if source.counts["windows_without_pair"]:
             reporter.say(f"pretrain: {source.counts['windows_without_pair']:,} windows of text have no pair to give")
+        if steps < recipe.warmup_steps:
+            reporter.say(f"pretrain: the run ends inside its warm-up, at {steps / recipe.warmup_steps:.0%} of peak_lr")
         loaders = choose_loaders(params.compute, device)
         result = train(objective, recipe, steps, cadence, params.seed, run, reporter, loaders)
         if leads:
