@@ -13,6 +13,7 @@ SUBJECTS = (
     "inference",
     "startup",
     "growth",
+    "size",
     "dump_extraction",
 )
 """The modules that measure, in the order of the summary."""

@@ -8,10 +8,9 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate, count, islice
+from itertools import count, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +29,7 @@ LINEAR = 1.1
 MOST_BYTES = int(1.5 * 2**30)
 VOCAB_SIZE = 64_000
 WORDS, LINE_WORDS, LINE_SENTENCES, LINES = 1_000_000, 20, 5, 5
-"""Different words of the synthetic text; words of a sentence, sentences of a line and lines of an article, on average."""
+"""Of the synthetic text: different words; words of a sentence, sentences of a line, lines of an article (the means)."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,12 @@ def measure(articles: Iterator[Article], language: str, size: int, folder: Path)
     took = {}
     for stage, options in STAGES.items():
         paths = {"--params": "params.yaml", **options} | ({"--report": "reports/corpus"} if stage == "fetch" else {})
-        command = [sys.executable, "-m", f"pipeline.{stage}", *(f"{key}={folder / path}" for key, path in paths.items())]
+        command = [
+            sys.executable,
+            "-m",
+            f"pipeline.{stage}",
+            *(f"{key}={folder / path}" for key, path in paths.items()),
+        ]
         took[stage] = child(command)
         sys.stdout.write(
             f"{size / 1e6:,.0f} MB, {language}, {stage}: {took[stage].seconds:.1f} s, "
@@ -121,7 +125,7 @@ def synthetic() -> Iterator[Article]:
     short, and sentences have letters in upper case, commas and full stops. Lengths are drawn by Poisson and
     exponential laws.
     """
-    words = _words()
+    words = [_word(rank) for rank in range(1, WORDS + 1)]
     sums = np.cumsum(1 / (np.arange(WORDS) + 2.7))
     for number in count():
         draw = np.random.default_rng([0, number])
@@ -137,17 +141,15 @@ def _line(words: list[str], sums: NDArray[np.float64], draw: np.random.Generator
     return " ".join(f"{first.capitalize()} {' '.join(others)}." for first, *others in sentences)
 
 
-def _words() -> list[str]:
-    """Return WORDS different words, the longer the rarer: syllables of a consonant and a vowel, as digits of a number."""
-    consonants, vowels = "bcdfghklmnprstvz", "aeiou"
-    syllables = [consonant + vowel for consonant in consonants for vowel in vowels]
-    words = [""]
-    for start in accumulate((len(syllables) ** length for length in range(8)), initial=0):
-        if len(words) > WORDS:
-            break
-        words += [word + syllable for word in words[start:] for syllable in syllables]
-    return words[1 : WORDS + 1]
+def _word(rank: int) -> str:
+    """Return a word of its own for each rank from 1 on, the longer the rarer: the rank in syllables as digits."""
+    word = ""
+    while rank:
+        rank, place = divmod(rank - 1, len(_SYLLABLES))
+        word = _SYLLABLES[place] + word
+    return word
 
 
+_SYLLABLES = [consonant + vowel for consonant in "bcdfghklmnprstvz" for vowel in "aeiou"]
 LANGUAGES = {"synthetic": "en", "arabic": "ar"}
 TEXTS: dict[str, Callable[[], Iterator[Article]]] = {"synthetic": synthetic, "arabic": arabic_again}

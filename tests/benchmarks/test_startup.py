@@ -22,7 +22,7 @@ def test_a_project_without_stages_is_one_for_dvc(tmp_path):
 def test_the_slowest_command_counts_beyond_python(monkeypatch):
     def child(command, cwd=None):
         slow = {"-c": 1.0, "pipeline.pretrain": 1.4}
-        return Child(slow.get(command[1], slow.get(command[2], 1.1)), 0.0, 0, "")
+        return Child(slow.get(command[1], slow.get(command[2], 1.1)), 0.0, 0, 0, "")
 
     monkeypatch.setattr(startup, "child", child)
     row = startup.help_row()
