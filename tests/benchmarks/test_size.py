@@ -38,8 +38,8 @@ def test_articles_that_come_again_are_no_near_duplicates(tmp_path, monkeypatch):
 
 
 def test_time_per_megabyte_and_the_largest_memory_are_compared():
-    small = size.Run(10, {"fetch": Child(2.0, 0, 300, 200, ""), "premask": Child(1.0, 0, 100, 100, "")})
-    large = size.Run(40, {"fetch": Child(9.0, 0, 400, 250, ""), "premask": Child(4.0, 0, 100, 100, "")})
+    small = size.Run(10, {"fetch": Child(1.0, 2.0, 300, 200, ""), "premask": Child(1.0, 1.0, 100, 100, "")})
+    large = size.Run(40, {"fetch": Child(1.0, 9.0, 400, 250, ""), "premask": Child(1.0, 4.0, 100, 100, "")})
     fetch, premask, memory = size.compare("s", small, large)
     assert (fetch.subject, fetch.ratio, fetch.met) == ("s: fetch", pytest.approx(9 / 8), False)
     assert [series.values for series in fetch.series] == [(9.0,), (2.0,)]

@@ -9,7 +9,8 @@ Arrow keeps nested lists as flat buffers of ids, sentence offsets and document o
 nothing is copied or parsed, and the memory taken does not grow with the corpus.
 """
 
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -46,10 +47,9 @@ class ShardWriter:
 
     def _clear(self) -> None:
         self._ids: list[str] = []
-        self._sentences: list[int] = []
-        self._lengths: list[NDArray[Any]] = []
-        self._tokens: list[NDArray[Any]] = []
-        self._pending = 0
+        self._sentences = array("i")
+        self._lengths = array("i")
+        self._tokens = bytearray()  # one block: as many arrays as there are documents leave holes in the heap
 
     def __enter__(self) -> Self:
         return self
@@ -68,19 +68,18 @@ class ShardWriter:
         """Append a document: `tokens` (N,) ids of all its sentences, `lengths` (S,) tokens of each, none of them 0."""
         self._ids.append(document_id)
         self._sentences.append(len(lengths))
-        self._lengths.append(lengths)
-        self._tokens.append(tokens.astype(self.dtype, casting="same_kind"))
-        self._pending += len(tokens)
+        self._lengths.frombytes(lengths.astype(np.int32, casting="same_kind").tobytes())
+        self._tokens += tokens.astype(self.dtype, casting="same_kind").tobytes()
         self.counts["documents"] += 1
         self.counts["sentences"] += len(lengths)
         self.counts["tokens"] += len(tokens)
         self.counts["one_sentence_documents"] += len(lengths) == 1
-        if self._pending >= self.shard_tokens:
+        if len(self._tokens) >= self.shard_tokens * self.dtype.itemsize:
             self._flush()
 
     def _flush(self) -> None:
-        tokens = pa.array(np.concatenate(self._tokens))
-        sentences = pa.ListArray.from_arrays(_offsets(np.concatenate(self._lengths)), tokens)
+        tokens = pa.array(np.frombuffer(self._tokens, self.dtype))
+        sentences = pa.ListArray.from_arrays(_offsets(self._lengths), tokens)
         documents = pa.ListArray.from_arrays(_offsets(self._sentences), sentences)
         batch = pa.record_batch({"id": pa.array(self._ids, pa.string()), "sentences": documents})
         with (
@@ -93,8 +92,8 @@ class ShardWriter:
         self._clear()
 
 
-def _offsets(lengths: Sequence[int] | NDArray[Any]) -> pa.Array:
-    return pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+def _offsets(lengths: "array[int]") -> pa.Array:
+    return pa.array(np.cumsum(np.frombuffer(array("i", [0]) + lengths, np.int32), dtype=np.int32))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from maskline.storage import fresh_directory
 from maskline.tokenization.encoding import ChunkEncoder
 from maskline.tokenization.load import load_tokenizer
 
-BATCH_CHARACTERS = 1 << 20
+BATCH_CHARACTERS = 1 << 18
 """Characters that a process is given at once."""
 
 
@@ -92,8 +92,10 @@ def write_tokens(
         UserError: the tokenizer is incomplete, or a process was killed.
     """
     loaded = load_tokenizer(tokenizer)
+    vocab_size, unknown = loaded.vocab_size, loaded.special.unk
+    del loaded  # its memory is for the articles: those who encode have their own
     fresh_directory(directory)
-    with ShardWriter(directory, loaded.vocab_size, shard_tokens, {"language": language, **provenance}) as writer:
+    with ShardWriter(directory, vocab_size, shard_tokens, {"language": language, **provenance}) as writer:
         counts = writer.counts
         counts.update(unknown=0, dropped_documents=0, dropped_sentences=0)
         for batch in _encoded(_batches(articles), tokenizer, language, workers or os.cpu_count() or 1):
@@ -103,7 +105,7 @@ def write_tokens(
                 else:
                     counts["dropped_documents"] += 1
             counts["dropped_sentences"] += batch.dropped_sentences
-            counts["unknown"] += int(np.count_nonzero(batch.tokens == loaded.special.unk))
+            counts["unknown"] += int(np.count_nonzero(batch.tokens == unknown))
     return counts | {
         "sentences_per_document": counts["sentences"] / max(counts["documents"], 1),
         "one_sentence_share": counts["one_sentence_documents"] / max(counts["documents"], 1),
