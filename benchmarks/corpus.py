@@ -34,18 +34,27 @@ def reference_data() -> Path:
     )
     if status.returncode == 0:
         return DATA
-    identity, mark = fingerprint(_inputs()), BUILT / "identity.json"
+    return made(BUILT, PARAMS)
+
+
+def made(directory: Path, params: Path) -> Path:
+    """Return `directory` with the data that the file `params` describes, made by the stages' own commands.
+
+    They run once for each state of parameters and code.
+    """
+    identity, mark = fingerprint(_inputs(params)), directory / "identity.json"
     if not mark.is_file() or read_json(mark) != identity:
         for stage, options in STAGES.items():
-            paths = [part for option, path in options.items() for part in (option, str(BUILT / path))]
-            subprocess.run([sys.executable, "-m", f"pipeline.{stage}", *paths], check=True)  # noqa: S603
+            paths = [part for option, path in options.items() for part in (option, str(directory / path))]
+            command = [sys.executable, "-m", f"pipeline.{stage}", "--params", str(params), *paths]
+            subprocess.run(command, check=True)  # noqa: S603
         write_json(mark, identity)
-    return BUILT
+    return directory
 
 
-def _inputs() -> dict[str, object]:
+def _inputs(params: Path) -> dict[str, object]:
     """Return what shapes the data: the parameters, and the hash of every source file of the stages."""
-    params = load(PARAMS).model_dump(include={"corpus", "tasks", "tokenizer", "tokenize", "premask"})
+    sections = load(params).model_dump(include={"corpus", "tasks", "tokenizer", "tokenize", "premask"})
     stages = read_yaml(Path("dvc.yaml"))["stages"]
     files = sorted({dep for stage in STAGES for dep in stages[stage]["deps"] if dep.endswith(".py")})
-    return {"params": params, "files": {file: sha256(Path(file)) for file in files}}
+    return {"params": sections, "files": {file: sha256(Path(file)) for file in files}}

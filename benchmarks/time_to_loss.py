@@ -2,8 +2,9 @@
 
 Both train the same architecture on the same windows of text and are scored by the same code on the fixed validation
 set. A time is the number of updates times what an update takes on all cores, measured for both side by side: what else
-the machine does during a long run is in no figure. It leaves out loading, scoring and resumable states for both, and
-for HF making lists of its examples. HF's learning rate falls over the updates that fit, as if its user had known.
+the machine does during a long run is in no figure, and HF may leave out the logits that its loss ignores, which changes
+no number of it, while an update of HF is timed as it stands. A time leaves out loading, scoring and resumable states for
+both, and for HF making lists of its examples. HF's learning rate falls over the updates that fit, as if its user had known.
 """
 
 import tempfile
@@ -17,7 +18,7 @@ import typer
 from benchmarks.corpus import reference_data
 from benchmarks.measure import Row, Series, interleaved
 from benchmarks.ours import Features, Ours, objective, resolved
-from benchmarks.peers.hf import HuggingFace
+from benchmarks.peers.hf import HuggingFace, LabelledHuggingFace
 from benchmarks.peers.peer import Recipe, linear
 from benchmarks.report import REPORTS, cores
 from maskline.errors import UserError
@@ -151,7 +152,7 @@ def _chase(record: dict[str, Any]) -> Row:
 
 def measured_pace(params: Params, data: Path) -> Pace:
     """Return what an update of ours and of HF takes on this machine now, measured in turns."""
-    contender, peer = Ours(params, data, CPU), _peer(params, data, Recipe())
+    contender, peer = Ours(params, data, CPU), _peer(HuggingFace, params, data, Recipe())
     batches = Features(contender.objective.batches).batched(params.pretrain.global_batch)
 
     def train_ours() -> float:
@@ -168,9 +169,9 @@ def measured_pace(params: Params, data: Path) -> Pace:
     return Pace(1 / rates["ours"].median, 1 / rates["HF"].median)
 
 
-def _peer(params: Params, data: Path, recipe: Recipe) -> HuggingFace:
+def _peer(kind: type[HuggingFace], params: Params, data: Path, recipe: Recipe) -> HuggingFace:
     masking = params.masking.model_copy(update={"rate": MASKED, "final_rate": None})
-    return HuggingFace(params.model_copy(update={"masking": masking}), data / "tokenizer", recipe, CPU)
+    return kind(params.model_copy(update={"masking": masking}), data / "tokenizer", recipe, CPU)
 
 
 def hugging_face(
@@ -183,7 +184,8 @@ def hugging_face(
     updates = max(2, round(seconds / pace.hf))
     warmup = max(1, round(WARMUP_SHARE * updates))
     judge = objective(params, data, CPU)
-    peer = _peer(params, data, Recipe(peak_lr, lambda step: linear(step + 1, updates, warmup)))
+    recipe = Recipe(peak_lr, lambda step: linear(step + 1, updates, warmup))
+    peer = _peer(LabelledHuggingFace, params, data, recipe)
     batches = Features(judge.batches).batched(params.pretrain.global_batch)
     every = updates if until is None else max(1, updates // CHASE_SCORES)
     scores: list[Score] = []

@@ -27,8 +27,10 @@ class Recipe:
     peak_lr: float = 1e-4
     schedule: Callable[[int], float] = lambda step: linear(step, 10_000, 100)
     """Update, counted from 0 -> what `peak_lr` is multiplied by."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
     weight_decay: float = 0.01
-    clip_norm: float = 1.0
+    clip_norm: float | None = 1.0
     precision: Literal["fp32", "bf16"] = "fp32"
 
 
@@ -40,7 +42,8 @@ class Peer:
         self.model = model.to(device).train()
         self.recipe = recipe
         self.device = device
-        self.optimizer = torch.optim.AdamW(decayed(model, recipe.weight_decay), recipe.peak_lr, fused=fused)
+        groups = decayed(model, recipe.weight_decay)
+        self.optimizer = torch.optim.AdamW(groups, recipe.peak_lr, recipe.betas, recipe.eps, fused=fused)
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, recipe.schedule)
 
     def collate(self, features: Sequence[Feature]) -> Batch:
@@ -57,7 +60,8 @@ class Peer:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.recipe.precision == "bf16"):
             loss = self.loss(batch)
         loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip_norm)
+        if self.recipe.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip_norm)
         self.optimizer.step()
         self.scheduler.step()
         self.optimizer.zero_grad()

@@ -1,12 +1,13 @@
 """plain: the loop that a reader of the paper writes (Devlin et al. 2019).
 
 `nn.MultiheadAttention`, logits over the whole vocabulary at every position, padding kept, AdamW as PyTorch runs it
-unasked. The reader knows that the decoder is tied and that nobody looks at attention weights.
+unasked. The reader knows that nobody looks at attention weights, and that BERT's decoder is tied; a `linear` head is
+the one matrix that a textbook's Transformer ends in.
 """
 
 # Dimensions: B batch, T sequence, D hidden, V vocabulary.
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,27 @@ from maskline.params import MaskingRates, ModelParams, Params
 from maskline.tokenization.load import SpecialIds
 
 IGNORE = -100
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"gelu": F.gelu, "relu": F.relu}
+# Ours and Hugging Face's, longer names first.
+_NAMES = (
+    ("embedding_norm", "bert.embeddings.LayerNorm"),
+    ("token.", "bert.embeddings.word_embeddings."),
+    ("position.", "bert.embeddings.position_embeddings."),
+    ("segment.", "bert.embeddings.token_type_embeddings."),
+    ("blocks.", "bert.encoder.layer."),
+    ("attention.out_proj", "attention.output.dense"),
+    ("attention_norm", "attention.output.LayerNorm"),
+    ("output_norm", "output.LayerNorm"),
+    (".up.", ".intermediate.dense."),
+    (".down.", ".output.dense."),
+    ("pooler", "bert.pooler.dense"),
+    ("transform_norm", "cls.predictions.transform.LayerNorm"),
+    ("transform.weight", "cls.predictions.transform.dense.weight"),
+    ("transform.bias", "cls.predictions.transform.dense.bias"),
+    ("decoder.bias", "cls.predictions.bias"),
+    ("decoder.weight", "cls.predictions.decoder.weight"),
+    ("nsp.", "cls.seq_relationship."),
+)
 
 
 class Block(nn.Module):
@@ -31,6 +53,7 @@ class Block(nn.Module):
         self.down = nn.Linear(params.intermediate, params.hidden)
         self.output_norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
         self.dropout = nn.Dropout(params.dropout)
+        self.activation = ACTIVATIONS[params.activation]
 
     def attend(self, x: Tensor, padding: Tensor) -> Tensor:
         """Mix tokens: x (B, T, D), padding (B, T) bool, True = padding -> (B, T, D)."""
@@ -40,7 +63,7 @@ class Block(nn.Module):
     def forward(self, x: Tensor, padding: Tensor) -> Tensor:
         """Transform x (B, T, D) -> (B, T, D)."""
         x = self.attention_norm(x + self.dropout(self.attend(x, padding)))
-        return self.output_norm(x + self.dropout(self.down(F.gelu(self.up(x)))))  # type: ignore[no-any-return]
+        return self.output_norm(x + self.dropout(self.down(self.activation(self.up(x)))))  # type: ignore[no-any-return]
 
 
 class Bert(nn.Module):
@@ -54,15 +77,19 @@ class Bert(nn.Module):
         self.embedding_norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
         self.dropout = nn.Dropout(params.dropout)
         self.blocks = nn.ModuleList(block(params) for _ in range(params.layers))
-        self.transform = nn.Linear(params.hidden, params.hidden)
-        self.transform_norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
+        self.linear = params.mlm_head == "linear"
+        if not self.linear:
+            self.transform = nn.Linear(params.hidden, params.hidden)
+            self.transform_norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
+            self.activation = ACTIVATIONS[params.activation]
         self.decoder = nn.Linear(params.hidden, vocab_size)
         self.pooler = nn.Linear(params.hidden, params.hidden)
         self.nsp = nn.Linear(params.hidden, 2)
         for part in self.modules():
             if isinstance(part, nn.Linear | nn.Embedding):
                 nn.init.normal_(part.weight, std=params.initializer_range)
-        self.decoder.weight = self.token.weight
+        if not self.linear:
+            self.decoder.weight = self.token.weight
 
     def encode(self, input_ids: Tensor, token_type_ids: Tensor, padding: Tensor) -> Tensor:
         """Encode input_ids, (B, T), where `padding`, (B, T) bool, tells what to leave out -> (B, T, D)."""
@@ -75,7 +102,9 @@ class Bert(nn.Module):
 
     def predict(self, x: Tensor) -> Tensor:
         """Score the vocabulary for encoded tokens: (..., D) -> (..., V) logits."""
-        return self.decoder(self.transform_norm(F.gelu(self.transform(x))))  # type: ignore[no-any-return]
+        if not self.linear:
+            x = self.transform_norm(self.activation(self.transform(x)))
+        return self.decoder(x)  # type: ignore[no-any-return]
 
     def classify(self, x: Tensor) -> Tensor:
         """Score the sentence pairs by their [CLS]: (B, T, D) -> (B, 2) logits."""
@@ -90,6 +119,7 @@ class Plain(Peer):
     ) -> None:
         self.bert = Bert(params.model, vocab_size)
         self.masking = params.masking
+        self.nsp = params.pretrain.nsp
         self.vocab_size = vocab_size
         self.special = special
         super().__init__(self.bert, recipe, device, fused=None)
@@ -112,9 +142,39 @@ class Plain(Peer):
     def loss(self, batch: Batch) -> Tensor:
         """Return the cross-entropy over all positions, those without a label ignored, plus that of the pairs."""
         x = self.bert.encode(batch["input_ids"], batch["token_type_ids"], ~batch["attention_mask"].bool())
-        mlm = F.cross_entropy(self.bert.predict(x).flatten(0, 1), batch["labels"].flatten(), ignore_index=IGNORE)
+        mlm = self.mlm_loss(x, batch["labels"])
+        if not self.nsp:
+            return mlm
         nsp = F.cross_entropy(self.bert.classify(x), batch["next_sentence_label"], ignore_index=IGNORE)
         return mlm + nsp
+
+    def mlm_loss(self, x: Tensor, labels: Tensor) -> Tensor:
+        """Return the mean cross-entropy of labels, (B, T), those of -100 ignored, for encoded tokens, (B, T, D)."""
+        return F.cross_entropy(self.bert.predict(x).flatten(0, 1), labels.flatten(), ignore_index=IGNORE)
+
+
+class Labelled(Plain):
+    """The textbook's loop without the logits that its loss ignores: the same loss in a fraction of its time."""
+
+    def mlm_loss(self, x: Tensor, labels: Tensor) -> Tensor:
+        """Return the same mean."""
+        labelled = labels != IGNORE
+        return F.cross_entropy(self.bert.predict(x[labelled]), labels[labelled])
+
+
+def to_hugging_face(bert: Bert) -> dict[str, Tensor]:
+    """Return the weights of `bert` under Hugging Face's names, as our own convert reads them."""
+    found: dict[str, Tensor] = {}
+    for name, tensor in bert.named_parameters():
+        theirs = name
+        for own, other in _NAMES:
+            theirs = theirs.replace(own, other)
+        if "in_proj_" in theirs:
+            for part, piece in zip(("query", "key", "value"), tensor.chunk(3), strict=True):
+                found[theirs.replace("attention.in_proj_", f"attention.self.{part}.")] = piece
+        else:
+            found[theirs] = tensor
+    return found
 
 
 def mask(ids: Tensor, keep: Tensor, rates: MaskingRates, mask_id: int, vocab_size: int) -> tuple[Tensor, Tensor]:

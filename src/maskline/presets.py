@@ -36,7 +36,7 @@ def flags(path: Path, reference: Path = PARAMS) -> list[str]:
     difference, content = read_yaml(path), read_yaml(reference)
     if not isinstance(difference, dict) or not any(_leaves(difference)):
         raise UserError(f"{path} changes nothing: give the keys of {reference} that differ, nested as there")
-    parse(_merge(content, difference), path)
+    parse(merge(content, difference), path)
     known = dict(_leaves(content))
     changed = [
         (key if key in known else f"+{key}", _render(value, f"{path}: {key}")) for key, value in _leaves(difference)
@@ -44,10 +44,11 @@ def flags(path: Path, reference: Path = PARAMS) -> list[str]:
     return [flag for key, value in changed for flag in ("-S", f"{key}={value}")]
 
 
-def _merge(content: Any, difference: Any) -> Any:
+def merge(content: Any, difference: Any) -> Any:
+    """Return `content` with the values of `difference` in it, sections nested alike."""
     if not isinstance(content, dict) or not isinstance(difference, dict):
         return difference
-    return content | {key: _merge(content.get(key), value) for key, value in difference.items()}
+    return content | {key: merge(content.get(key), value) for key, value in difference.items()}
 
 
 def _leaves(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

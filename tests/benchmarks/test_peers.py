@@ -5,11 +5,12 @@ import pytest
 import torch
 
 from benchmarks.ours import Features, Ours, objective, real_tokens
-from benchmarks.peers.hf import HuggingFace, trainer_rate
+from benchmarks.peers.hf import HuggingFace, LabelledHuggingFace, trainer_rate
 from benchmarks.peers.peer import Recipe
-from benchmarks.peers.plain import Plain, mask
+from benchmarks.peers.plain import Labelled, Plain, mask
+from benchmarks.peers.plain import to_hugging_face as of_plain
 from benchmarks.peers.positions import Positions
-from maskline.model.convert import to_hugging_face
+from maskline.model.convert import from_hugging_face, to_hugging_face
 from tests.tiny import SPECIAL, VOCAB_SIZE, tiny_params, write_data
 
 CPU = torch.device("cpu")
@@ -150,6 +151,41 @@ def test_with_our_weights_the_loss_and_its_gradient_are_ours(name, params, data,
         ]
         torch.testing.assert_close(*norms, rtol=1e-4, atol=1e-6)
     assert padded > 0
+
+
+LINEAR = {"pretrain.precision": "fp32", "model.mlm_head": "linear", "model.activation": "relu", "pretrain.nsp": False}
+
+
+@pytest.mark.parametrize("changes", [{"pretrain.precision": "fp32"}, LINEAR])
+def test_the_weights_of_the_textbook_make_ours_give_its_loss(changes, data):
+    params = tiny_params(changes)
+    made, peer = objective(params, data, CPU), Plain(params, VOCAB_SIZE, SPECIAL, RECIPE, CPU)
+    assert from_hugging_face(made.model, of_plain(peer.bert)) == []
+    batch = made.microbatches(0)[0]
+    targets, losses = made.targets(batch), made.losses(batch)
+    mean = sum(loss / targets[part] for part, loss in losses.items())
+    assert peer.loss(their_batch(peer, batch)).item() == pytest.approx(mean.item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("nsp", [True, False])
+@pytest.mark.parametrize("kinds", [(Plain, Labelled), (HuggingFace, LabelledHuggingFace)])
+def test_leaving_out_ignored_logits_changes_neither_loss_nor_gradient(kinds, nsp, data):
+    changes = {"model.mlm_head": "linear"} if kinds[0] is Plain else {}
+    params = tiny_params(LINEAR | {"model.mlm_head": "bert", "pretrain.nsp": nsp} | changes)
+    (batch, *_) = objective(params, data, CPU).microbatches(0)
+    gradients = []
+    for kind in kinds:
+        torch.manual_seed(0)
+        of_vocabulary = (VOCAB_SIZE, SPECIAL) if kinds[0] is Plain else (data / "tokenizer",)
+        peer = kind(params, *of_vocabulary, RECIPE, CPU)
+        laid_out = their_batch(peer, batch)
+        if not nsp:
+            del laid_out["next_sentence_label"]
+        loss = peer.loss(laid_out)
+        loss.backward()
+        gradients.append([loss, *(p.grad for p in peer.model.parameters() if p.grad is not None)])
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", PEERS)

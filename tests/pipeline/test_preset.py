@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from maskline.errors import UserError
 from maskline.params import PARAMS, parse, read_yaml
-from maskline.presets import _merge, _render, flags, summary
+from maskline.presets import merge, _render, flags, summary
 
 ROOT = Path(__file__).parents[2]
 PRESETS = sorted((ROOT / "presets").glob("*.yaml"))
@@ -46,7 +46,7 @@ def test_every_preset_is_a_difference_that_dvc_reads_back(path, tmp_path):
     ).stdout.split()
     assert printed[::2] == ["-S"] * (len(printed) // 2)
     written = through_dvc(printed[1::2], ROOT / PARAMS, tmp_path)
-    assert parse(written) == parse(_merge(reference, preset))
+    assert parse(written) == parse(merge(reference, preset))
     assert parse(written) != parse(reference)
 
 
@@ -65,7 +65,7 @@ pretrain: {steps: null, epochs: 5, peak_lr: 5e-5, nsp: false}
     )
     printed = " ".join(flags(path, ROOT / PARAMS)).split()
     written = through_dvc(printed[1::2], ROOT / PARAMS, tmp_path)
-    assert written == _merge(read_yaml(ROOT / PARAMS), read_yaml(path))
+    assert written == merge(read_yaml(ROOT / PARAMS), read_yaml(path))
 
 
 VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
