@@ -2,9 +2,10 @@
 
 Both train the same architecture on the same windows of text and are scored by the same code on the fixed validation
 set. A time is the number of updates times what an update takes on all cores, measured for both side by side: what else
-the machine does during a long run is in no figure, and HF may leave out the logits that its loss ignores, which changes
-no number of it, while an update of HF is timed as it stands. A time leaves out loading, scoring and resumable states for
-both, and for HF making lists of its examples. HF's learning rate falls over the updates that fit, as if its user had known.
+the machine does during a long run is in no figure, and HF may leave out the logits that its loss ignores, which
+changes no number of it, while an update of HF is timed as it stands. A time leaves out loading, scoring and resumable
+states for both, and for HF making lists of its examples. HF's learning rate falls over the updates that fit, as if its
+user had known.
 """
 
 import tempfile

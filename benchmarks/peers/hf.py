@@ -52,7 +52,7 @@ class HuggingFace(Peer):
 
 
 class LabelledHuggingFace(HuggingFace):
-    """HF without the logits that its loss ignores: the same loss sooner, where a run is long and its time is counted."""
+    """HF without the logits that its loss ignores: the same loss sooner, for long runs whose updates are counted."""
 
     def loss(self, batch: Batch) -> Tensor:
         """Return the same loss."""
