@@ -14,6 +14,7 @@ SUBJECTS = (
     "startup",
     "growth",
     "size",
+    "arabic_mlm",
     "dump_extraction",
 )
 """The modules that measure, in the order of the summary."""
