@@ -11,7 +11,7 @@ import torch
 from benchmarks.peers.peer import Feature
 from maskline.examples.batches import PretrainingBatches, assemble
 from maskline.examples.masking import Masker
-from maskline.examples.pairs import PairSource
+from maskline.examples.phases import Phases
 from maskline.examples.premasked import read_premasked
 from maskline.examples.shards import TokenShards
 from maskline.params import Params
@@ -33,9 +33,8 @@ def objective(params: Params, data: Path, device: torch.device) -> PretrainingOb
     """Return what the stage `pretrain` trains on the data in a folder laid out as `data`."""
     tokenizer = load_tokenizer(data / "tokenizer")
     shards = TokenShards(data / "tokens" / "train")
-    source = PairSource(shards, params.pretrain.max_seq_length, nsp=params.pretrain.nsp)
     masker = Masker(params.masking, tokenizer.special, tokenizer.vocab_size)
-    batches = new_batches(params, source, masker, tokenizer.special)
+    batches = new_batches(params, shards, masker, tokenizer.special)
     model = new_model(params, tokenizer.vocab_size, shards).to(device)
     return PretrainingObjective(model, batches, read_premasked(data / "validation"), params, device)
 
@@ -63,11 +62,12 @@ class Ours:
 class Features:
     """The examples of our batches as a user of `transformers` holds them, an epoch after the other, in random order."""
 
-    batches: PretrainingBatches
+    batches: PretrainingBatches | Phases
     seed: int = 0
 
     def epoch(self, epoch: int) -> list[Feature]:
         """Return all examples of an epoch."""
+        assert isinstance(self.batches, PretrainingBatches), "of one sequence length"
         source, order = self.batches.source, self.batches.order
         copies = order.count // len(source)
         features: list[Feature] = []

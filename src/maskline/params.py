@@ -325,13 +325,27 @@ class PretrainParams(OptimizerParams):
     ramp_steps: Count | None
     nsp: bool
     max_seq_length: Annotated[int, Field(ge=8)]
+    final_seq_length: Annotated[int, Field(ge=8)] | None
+    final_share: Annotated[float, Field(gt=0, lt=1)]
     unigram_bias: bool
     evaluate_every: Count | None
     checkpoint_every: Count
     log_every: Count | None
 
+    def lengthens_at(self, steps: int) -> int:
+        """Return the first update of `steps`, counted from 0, at `final_seq_length`; `steps` where there is none."""
+        return steps - round(self.final_share * steps) if self.final_seq_length else steps
+
     def misfit(self, steps: int) -> str | None:
-        """Return why schedule or ramp do not fit a run of `steps` updates, or None where they do."""
+        """Return why schedule, ramp or lengths do not fit a run of `steps` updates, or None where they do."""
+        switch = self.lengthens_at(steps)
+        if self.final_seq_length and not 0 < switch < steps:
+            return (
+                f"final_share {self.final_share:g} of {steps} steps is {'none' if switch else 'all'} of them: "
+                f"{'raise' if switch else 'lower'} it, or train longer"
+            )
+        if self.final_seq_length and (self.ramp_steps or 0) > switch:
+            return f"ramp_steps {self.ramp_steps} ends after the {switch} updates before final_seq_length: lower it"
         if self.ramp_steps is not None and self.ramp_steps >= steps:
             return f"ramp_steps {self.ramp_steps} leaves nothing of {steps} steps: lower it, or train longer"
         return super().misfit(steps)
@@ -342,6 +356,11 @@ class PretrainParams(OptimizerParams):
             raise ValueError("give initial_batch and ramp_steps, or leave both null")
         if self.initial_batch and self.global_batch % self.initial_batch:
             raise ValueError(f"initial_batch {self.initial_batch} does not divide global_batch {self.global_batch}")
+        if self.final_seq_length and self.final_seq_length <= self.max_seq_length:
+            raise ValueError(
+                f"final_seq_length {self.final_seq_length} is not longer than max_seq_length {self.max_seq_length}: "
+                "raise it, or leave it null"
+            )
         return self
 
 
@@ -388,12 +407,16 @@ class Params(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        lengths = {"premask": self.premask.max_seq_length, "pretrain": self.pretrain.max_seq_length}
-        lengths |= {f"finetune.{name}": task.max_seq_length for name, task in self.finetune.items()}
+        lengths = {
+            "premask.max_seq_length": self.premask.max_seq_length,
+            "pretrain.max_seq_length": self.pretrain.max_seq_length,
+            "pretrain.final_seq_length": self.pretrain.final_seq_length or 0,
+        }
+        lengths |= {f"finetune.{name}.max_seq_length": task.max_seq_length for name, task in self.finetune.items()}
         for name, length in lengths.items():
             if length > self.model.max_positions:
                 raise ValueError(
-                    f"{name}.max_seq_length {length} is longer than model.max_positions {self.model.max_positions}: "
+                    f"{name} {length} is longer than model.max_positions {self.model.max_positions}: "
                     "shorten the one or raise the other"
                 )
         if missing := sorted(set(self.finetune) ^ set(self.tasks)):

@@ -8,7 +8,6 @@ import torch
 
 from maskline.errors import UserError
 from maskline.examples.masking import Masker
-from maskline.examples.pairs import PairSource
 from maskline.examples.premasked import read_premasked
 from maskline.examples.shards import TokenShards
 from maskline.storage import sha256
@@ -25,11 +24,9 @@ class Objective(PretrainingObjective):
     """Pretraining on tiny data, interrupted by Ctrl-C within update `interrupt_at`, counted from 1."""
 
     def __init__(self, data, params, interrupt_at=None):
-        recipe = params.pretrain
         shards = TokenShards(data / "tokens" / "train")
-        source = PairSource(shards, recipe.max_seq_length, nsp=recipe.nsp)
         masker = Masker(params.masking, SPECIAL, VOCAB_SIZE)
-        batches = new_batches(params, source, masker, SPECIAL)
+        batches = new_batches(params, shards, masker, SPECIAL)
         model = new_model(params, VOCAB_SIZE, shards)
         super().__init__(model, batches, read_premasked(data / "validation"), params, CPU)
         self.interrupt_at = interrupt_at

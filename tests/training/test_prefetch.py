@@ -20,7 +20,7 @@ def _data(tmp_path_factory):
 @pytest.mark.parametrize("loaders", [0, 1, 2])
 def test_steps_come_in_order_from_whichever_process(loaders):
     before = torch.get_rng_state()
-    steps = list(prepared(lambda step: [step, os.getpid()], 5, 17, loaders))
+    steps = list(prepared(lambda step: [step, os.getpid()], [range(5, 17)], loaders))
     assert [step for step, _ in steps] == list(range(5, 17))
     processes = {process for _, process in steps}
     assert len(processes) == max(1, loaders)
@@ -29,7 +29,7 @@ def test_steps_come_in_order_from_whichever_process(loaders):
 
 
 def test_nothing_is_left_to_prepare():
-    assert list(prepared(lambda step: [step], 3, 3, 2)) == []
+    assert list(prepared(lambda step: [step], [range(3, 3)], 2)) == []
 
 
 def test_a_run_is_the_same_bit_for_bit_however_many_processes_prepare_it(data, tmp_path):
@@ -53,9 +53,9 @@ def test_an_interrupted_run_goes_on_with_another_number_of_processes(data, tmp_p
 
 def test_a_system_that_cannot_fork_is_told_so(monkeypatch):
     monkeypatch.setattr(multiprocessing, "get_all_start_methods", lambda: ["spawn"])
-    assert list(prepared(lambda step: [step], 0, 2, 0)) == [[0], [1]]
+    assert list(prepared(lambda step: [step], [range(2)], 0)) == [[0], [1]]
     with pytest.raises(UserError, match="set it to 0"):
-        prepared(lambda step: [step], 0, 2, 1)
+        prepared(lambda step: [step], [range(2)], 1)
 
 
 @pytest.mark.parametrize(

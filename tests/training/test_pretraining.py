@@ -144,6 +144,38 @@ def test_without_nsp_words_alone_are_learned_and_reported(mine, capsys):
     assert not info["unexpected_keys"]
 
 
+def test_a_run_of_two_lengths_says_so(mine, capsys):
+    params = tiny_params({"pretrain.final_seq_length": 32, "pretrain.final_share": 0.25})
+    pretrain(params, paths(mine), CPU)
+    said = capsys.readouterr().out
+    rows = read_csv(mine / "out" / "reports" / "train.csv")
+    assert [int(row["max_seq_length"]) for row in rows] == [24, 24, 24, 24, 32, 32]
+    metrics = read_json(mine / "out" / "reports" / "metrics.json")
+    assert metrics["steps_before_final_length"] == 9
+    long = metrics["final_examples"]["windows"]
+    assert 0 < long < metrics["examples"]["windows"]
+    assert f"from step 10 on {2 * long} examples of up to 32 tokens" in said
+    assert "| final_seq_length | 32 |" in (mine / "out" / "best" / "README.md").read_text()
+
+
+def test_a_second_length_with_too_few_examples_is_told_before_the_first_update(mine):
+    changes = {"pretrain.final_seq_length": 32, "pretrain.final_share": 0.25}
+    short, long = Objective(mine, tiny_params(changes)).batches.counts
+    batch = 2 * long["windows"] + 1
+    assert batch <= 2 * short["windows"]
+    with pytest.raises(UserError) as error:
+        pretrain(tiny_params(changes | {"pretrain.global_batch": batch}), paths(mine), CPU)
+    assert str(error.value) == (
+        f"the train split gives {batch - 1} examples of final_seq_length 32, fewer than pretrain.global_batch {batch}: "
+        "lower it, or add articles"
+    )
+    write_shards(
+        mine / "tokens" / "train", [[[5] * 21]] * 60, tokenizer=mine / "tokenizer"
+    )  # one piece of a longer pair
+    with pytest.raises(UserError, match="no sentence pairs of final_seq_length 48 "):
+        pretrain(tiny_params({"model.max_positions": 48, "pretrain.final_seq_length": 48}), paths(mine), CPU)
+
+
 def test_the_bias_starts_at_the_frequencies_of_the_tokens(data):
     shards = TokenShards(data / "tokens" / "train")
     model = new_model(tiny_params(), VOCAB_SIZE, shards)

@@ -61,6 +61,20 @@ def test_an_interrupted_run_of_two_equals_an_uninterrupted_one_bit_for_bit(data,
     assert contents(tmp_path / "parts" / "out") == whole
 
 
+def test_processes_change_to_longer_sequences_together(data, tmp_path):
+    changes = {"pretrain.final_seq_length": 32, "pretrain.final_share": 0.5}
+    for name, processes in (("alone", 1), ("two", 2)):
+        arguments = options(data, tmp_path / name, changes)
+        assert outcome(group(processes, "pretrain", arguments, tmp_path / name)) == ([0] * processes, [])
+    for row, expected in zip(curves(tmp_path / "two"), curves(tmp_path / "alone"), strict=True):
+        assert row == pytest.approx(expected, rel=1e-5, abs=1e-5)
+    arguments = options(data, tmp_path / "parts", changes)
+    stop = [(1, partial(faults.at_update, 5, faults.interrupt))]  # the last one of the shorter
+    assert outcome(group(2, "pretrain", arguments, tmp_path / "parts", stop))[0] == [1, 1]
+    assert outcome(group(2, "pretrain", arguments, tmp_path / "parts")) == ([0, 0], [])
+    assert contents(tmp_path / "parts" / "out") == contents(tmp_path / "two" / "out")
+
+
 def at(number, act):
     return partial(faults.at_update, number, act)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from maskline.errors import UserError
 from tests.tiny import tiny_params
 from tests.training.runs import Objective, newest_state, run, run_in_parts, same
 
@@ -81,6 +82,72 @@ def test_the_batch_grows_and_the_curve_counts_what_was_seen(data, tmp_path):
 @pytest.mark.parametrize("micro_batch", [12, 2])
 def test_a_run_with_a_growing_batch_may_be_interrupted(data, tmp_path, micro_batch):
     assert same_in_parts(data, params(**RAMP, pretrain__micro_batch=micro_batch), tmp_path, 2, 7, 8)
+
+
+LENGTHS = {"pretrain__final_seq_length": 32, "pretrain__log_every": 1}
+
+
+@pytest.mark.parametrize("switch", [1, 6, 11])
+@pytest.mark.parametrize("nsp", [True, False])
+def test_a_run_of_two_lengths_may_be_interrupted_around_the_switch(data, tmp_path, switch, nsp):
+    recipe = params(**LENGTHS, pretrain__final_share=1 - switch / 12, pretrain__nsp=nsp)
+    assert Objective(data, recipe).batches.switch == switch
+    assert same_in_parts(data, recipe, tmp_path, *sorted({max(1, switch - 2), switch, min(11, switch + 2)}))
+
+
+@pytest.mark.parametrize("loaders", [1, 2])
+def test_a_run_of_two_lengths_is_the_same_however_many_processes_prepare_it(data, tmp_path, loaders):
+    recipe = params(**LENGTHS, pretrain__final_share=0.4)
+    alone = run(Objective(data, recipe), recipe, tmp_path / "alone")
+    ahead = run(Objective(data, recipe), recipe, tmp_path / "ahead", loaders=loaders)
+    assert ahead.progress.train == alone.progress.train
+    assert same(newest_state(tmp_path / "ahead"), newest_state(tmp_path / "alone"))
+    assert len({row["tokens"] for row in alone.progress.train}) == 12
+
+
+@pytest.mark.parametrize("stop", [5, 7, 9])
+def test_a_run_of_two_lengths_goes_on_with_another_number_of_processes(data, tmp_path, stop):
+    recipe = params(**LENGTHS, pretrain__final_share=0.4)
+    run(Objective(data, recipe), recipe, tmp_path / "whole", loaders=2)
+    with pytest.raises(UserError, match=f"interrupted after step {stop} of"):
+        run(Objective(data, recipe, interrupt_at=stop), recipe, tmp_path / "parts")
+    run(Objective(data, recipe), recipe, tmp_path / "parts", loaders=1)
+    assert same(newest_state(tmp_path / "parts"), newest_state(tmp_path / "whole"))
+
+
+def test_before_the_switch_nothing_tells_that_there_will_be_one(data):
+    plain, lengthens = params(), params(**LENGTHS, pretrain__final_share=0.25)
+    for step in range(9):
+        ours, others = (Objective(data, recipe).microbatches(step) for recipe in (lengthens, plain))
+        for one, other in zip(ours, others, strict=True):
+            assert (one.input_ids == other.input_ids).all()
+            assert (one.masked_positions == other.masked_positions).all()
+
+
+def test_both_lengths_grow_their_batches_once(data):
+    recipe = params(**RAMP, pretrain__final_seq_length=32, pretrain__final_share=0.25)
+    objective = Objective(data, recipe)
+    sizes = [len(objective.examples(step)) for step in range(12)]
+    assert sizes[0] == 3
+    assert sizes[8:] == [12] * 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"pretrain__final_share": 0.01}, "final_share 0.01 of {} steps is none of them: raise it, or train longer"),
+        ({"pretrain__final_share": 0.99}, "final_share 0.99 of {} steps is all of them: lower it, or train longer"),
+        (
+            RAMP | {"pretrain__final_share": 0.5, "pretrain__ramp_steps": 10},
+            "ramp_steps 10 ends after the {half} updates before final_seq_length: lower it",
+        ),
+    ],
+)
+def test_lengths_that_do_not_fit_a_run_that_is_counted_in_epochs_are_told(data, tmp_path, changes, expected):
+    recipe = params(pretrain__final_seq_length=32, **changes, pretrain__steps=None, pretrain__epochs=1)
+    objective = Objective(data, recipe)
+    half = objective.steps - round(objective.steps / 2)
+    assert recipe.pretrain.misfit(objective.steps) == expected.format(objective.steps, half=half)
 
 
 def test_a_ramp_longer_than_a_run_that_is_counted_in_epochs_is_told(data, tmp_path):

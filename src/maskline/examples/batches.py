@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from maskline.examples.draws import Bits, draw, key
 from maskline.examples.masking import Masker
-from maskline.examples.order import Order, Ramp
+from maskline.examples.order import Order, Pace, Ramp
 from maskline.examples.pairs import PairSource, Segments, join
 from maskline.tokenization.load import SpecialIds
 
@@ -89,14 +89,20 @@ class PretrainingBatches:
         copies = 2 if source.nsp else 1
         self.order = Order(source.lengths, part, seed, copies=copies, last=source.without_pair)
         self.ramp = Ramp(global_batch // part, ramp_steps or 0)
+        self.pace = Pace(self.ramp, self.order.batches_per_epoch)
+        self.counts = [source.counts]
 
     def updates(self, epochs: int) -> int:
         """Return how many updates see every example `epochs` times."""
-        return self.ramp.updates(epochs * self.order.batches_per_epoch)
+        return self.pace.updates(epochs)
 
     def epochs(self, step: int) -> float:
         """Return how often every example has been seen, in the mean, after `step` updates."""
-        return self.ramp.before(step) / self.order.batches_per_epoch
+        return self.pace.epochs(step)
+
+    def stretches(self, first: int, steps: int) -> list[range]:
+        """Return the updates `first` to `steps` - 1: all are made from the same tables."""
+        return [range(first, steps)]
 
     def examples(self, step: int) -> tuple[Segments, Bits]:
         """Return the examples of update `step`, counted from 0, in order of length, and the keys of their masks."""

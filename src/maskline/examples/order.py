@@ -5,6 +5,7 @@ each; the batches, cut from the list, come in random order. So a batch needs lit
 kept. An update takes one batch, or as many as a ramp says.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -96,3 +97,19 @@ class Ramp:
         if growing <= self._steps:
             return growing
         return self._steps - (int(self._before[-1]) - batches) // self._most
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How fast a run goes through its examples, without the tables of an order."""
+
+    ramp: Ramp
+    batches_per_epoch: int
+
+    def updates(self, epochs: int) -> int:
+        """Return how many updates see every example `epochs` times."""
+        return self.ramp.updates(epochs * self.batches_per_epoch)
+
+    def epochs(self, step: int) -> float:
+        """Return how often every example has been seen, in the mean, after `step` updates."""
+        return self.ramp.before(step) / self.batches_per_epoch

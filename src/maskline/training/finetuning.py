@@ -79,6 +79,10 @@ class ClassificationObjective:
         """Return how often every example has been seen after `step` updates."""
         return step / self.steps_per_epoch
 
+    def stretches(self, first: int, steps: int) -> list[range]:
+        """Return the updates `first` to `steps` - 1: all are made from the same tables."""
+        return [range(first, steps)]
+
     def examples(self, step: int) -> list[int]:
         """Return the numbers of the examples of update `step`."""
         rows: list[int] = self._rows(step).tolist()

@@ -8,7 +8,7 @@ nothing.
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from types import FrameType
@@ -48,6 +48,9 @@ class Objective(Protocol):
 
     def epochs(self, step: int) -> float:
         """Return how often every example has been seen after `step` updates."""
+
+    def stretches(self, first: int, steps: int) -> Iterable[range]:
+        """Return the updates `first` to `steps` - 1 in parts, each of which one set of processes may prepare."""
 
     def microbatches(self, step: int) -> list[Any]:
         """Return this process's share of the examples of update `step`, counted from 0."""
@@ -179,7 +182,7 @@ def train(
     started = time.monotonic() - progress.seconds
     model.train()
     with _interruptible() as interrupted:
-        for microbatches in prepared(objective.microbatches, progress.step, steps, loaders):
+        for microbatches in prepared(objective.microbatches, objective.stretches(progress.step, steps), loaders):
             scale = multiplier(progress.step, steps, params.warmup_steps, params.schedule, params.decay_share)
             targets, sums, norm = _update(objective, optimizers, microbatches, progress.step, scale, params, seed)
             progress.count(targets, sums, norm)

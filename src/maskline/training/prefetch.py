@@ -1,7 +1,8 @@
 """The examples of a step, prepared ahead of it by other processes where there are some."""
 
 import multiprocessing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 import torch
@@ -21,33 +22,35 @@ class _Steps(Dataset[list[Any]]):
         return self.prepare(step)
 
 
-def prepared(prepare: Callable[[int], list[Any]], first: int, steps: int, loaders: int) -> Iterator[list[Any]]:
-    """Yield `prepare(step)` for the updates `first` to `steps` - 1, in this order however many processes prepare them.
+def prepared(prepare: Callable[[int], list[Any]], stretches: Iterable[range], loaders: int) -> Iterator[list[Any]]:
+    """Yield `prepare(step)` for the updates of `stretches`, in this order however many processes prepare them.
 
     Args:
         prepare: returns NumPy arrays, as a function of the step alone; it is called in the other processes.
-        first: the first update, counted from 0.
-        steps: how many there are.
-        loaders: processes; 0: each step waits for its own.
+        stretches: updates, counted from 0; each stretch is asked for when its turn comes, and has processes of its own.
+        loaders: how many; 0: each step waits for its own.
 
     Raises:
         UserError: this system cannot fork a process, which is how one gets hold of the data.
     """
-    if not loaders:
-        return map(prepare, range(first, steps))
-    if "fork" not in multiprocessing.get_all_start_methods():
+    if loaders and "fork" not in multiprocessing.get_all_start_methods():
         raise UserError("compute.loaders needs a system that can fork processes: set it to 0")
-    loader = DataLoader(
+    return chain.from_iterable(_stretch(prepare, steps, loaders) for steps in stretches)
+
+
+def _stretch(prepare: Callable[[int], list[Any]], steps: range, loaders: int) -> Iterable[list[Any]]:
+    if not loaders:
+        return map(prepare, steps)
+    return DataLoader(
         _Steps(prepare),
         batch_size=None,
-        sampler=range(first, steps),
+        sampler=steps,
         num_workers=loaders,
         prefetch_factor=_AHEAD,
         collate_fn=_as_it_is,
         multiprocessing_context="fork",
         generator=torch.Generator(),  # else the loader would draw from the global one
     )
-    return iter(loader)
 
 
 def _as_it_is(prepared: list[Any]) -> list[Any]:

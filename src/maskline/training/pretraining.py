@@ -1,5 +1,6 @@
 """Pretraining: masked language model and next-sentence prediction (Devlin et al. 2019, sec. 3.1)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from maskline.examples.batches import Batch, PretrainingBatches
 from maskline.examples.draws import key
 from maskline.examples.masking import Masker
 from maskline.examples.pairs import IGNORE, PairSource
+from maskline.examples.phases import Phases
 from maskline.examples.premasked import PremaskedSet, read_premasked
 from maskline.examples.shards import TokenShards
 from maskline.model.heads import PretrainingModel
@@ -38,7 +40,7 @@ class PretrainingObjective:
     def __init__(
         self,
         model: PretrainingModel,
-        batches: PretrainingBatches,
+        batches: PretrainingBatches | Phases,
         validation: PremaskedSet,
         params: Params,
         device: torch.device,
@@ -49,13 +51,17 @@ class PretrainingObjective:
         self.micro_batch = params.pretrain.micro_batch
         self.masking = params.masking
         self.device = device
-        self.nsp = batches.source.nsp
+        self.nsp = params.pretrain.nsp
         self.loss_names: tuple[str, ...] = ("mlm_loss", "nsp_loss") if self.nsp else ("mlm_loss",)
         self.steps = params.pretrain.total_steps(batches.updates)
 
     def epochs(self, step: int) -> float:
         """Return how often every example has been seen after `step` updates."""
         return self.batches.epochs(step)
+
+    def stretches(self, first: int, steps: int) -> Iterable[range]:
+        """Return the updates `first` to `steps` - 1 in parts of one sequence length."""
+        return self.batches.stretches(first, steps)
 
     def microbatches(self, step: int) -> list[Batch]:
         """Return this process's share of update `step`."""
@@ -114,10 +120,9 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     tokenizer = load_tokenizer(paths.tokenizer)
     shards = TokenShards(paths.tokens)
     validation = read_premasked(paths.validation)
-    source = PairSource(shards, params.pretrain.max_seq_length, nsp=params.pretrain.nsp)
     masker = Masker(params.masking, tokenizer.special, tokenizer.vocab_size)
-    batches = new_batches(params, source, masker, tokenizer.special)
-    _check(params, paths, shards, validation, batches)
+    batches = new_batches(params, shards, masker, tokenizer.special)
+    _check(params, paths, shards, validation, batches.counts)
     model = new_model(params, tokenizer.vocab_size, shards)
     place(model, params.compute, device)
     objective = PretrainingObjective(model, batches, validation, params, device)
@@ -133,16 +138,24 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     ):
         reporter.say(
             f"pretrain: {sum(p.numel() for p in model.parameters()):,} parameters on {describe(device)} in "
-            f"{recipe.precision}, {batches.order.count:,} examples, {steps} steps of {_sizes(params.pretrain)} examples"
+            f"{recipe.precision}, {_examples(recipe, batches.counts[0]):,} examples, {steps} steps of {_sizes(recipe)} "
+            "examples"
         )
-        if source.counts["windows_without_pair"]:
-            reporter.say(f"pretrain: {source.counts['windows_without_pair']:,} windows of text have no pair to give")
+        if recipe.final_seq_length:
+            reporter.say(
+                f"pretrain: from step {recipe.lengthens_at(steps) + 1} on {_examples(recipe, batches.counts[1]):,} "
+                f"examples of up to {recipe.final_seq_length} tokens"
+            )
+        if batches.counts[0]["windows_without_pair"]:
+            reporter.say(
+                f"pretrain: {batches.counts[0]['windows_without_pair']:,} windows of text have no pair to give"
+            )
         if steps < recipe.warmup_steps:
             reporter.say(f"pretrain: the run ends inside its warm-up, at {steps / recipe.warmup_steps:.0%} of peak_lr")
         loaders = choose_loaders(params.compute, device)
         result = train(objective, recipe, steps, cadence, params.seed, run, reporter, loaders)
         if leads:
-            metrics = write_reports(paths.reports, result.progress, model, source)
+            metrics = write_reports(paths.reports, result.progress, model, recipe, batches.counts)
             _export(model, paths.last, params, paths, metrics["last"], identity)
             if params.model.mlm_head != "bert":
                 reporter.say(f"pretrain: exported as BertModel, which BERT's head is no part of; ours is in {HEADS}")
@@ -152,18 +165,26 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
             reporter.say(f"pretrain: {_closing(result.progress)}")
 
 
-def new_batches(params: Params, source: PairSource, masker: Masker, special: SpecialIds) -> PretrainingBatches:
+def new_batches(
+    params: Params, shards: TokenShards, masker: Masker, special: SpecialIds
+) -> PretrainingBatches | Phases:
     """Return the batches of the run in `params`."""
     recipe = params.pretrain
-    return PretrainingBatches(
-        source,
-        masker,
-        special,
-        seed=params.seed,
-        global_batch=recipe.global_batch,
-        initial_batch=recipe.initial_batch,
-        ramp_steps=recipe.ramp_steps,
-    )
+
+    def cut(length: int) -> PretrainingBatches:
+        first = length == recipe.max_seq_length
+        return PretrainingBatches(
+            PairSource(shards, length, nsp=recipe.nsp),
+            masker,
+            special,
+            # Longer windows are other ones under the same numbers: what is drawn for them is drawn anew.
+            seed=params.seed if first else int(key(params.seed, "final length")[0] >> 1),
+            global_batch=recipe.global_batch,
+            initial_batch=recipe.initial_batch if first else None,
+            ramp_steps=recipe.ramp_steps if first else None,
+        )
+
+    return Phases(cut, recipe) if recipe.final_seq_length else cut(recipe.max_seq_length)
 
 
 def new_model(params: Params, vocab_size: int, shards: TokenShards) -> PretrainingModel:
@@ -178,7 +199,7 @@ def new_model(params: Params, vocab_size: int, shards: TokenShards) -> Pretraini
 
 
 def _check(
-    params: Params, paths: Paths, shards: TokenShards, validation: PremaskedSet, batches: PretrainingBatches
+    params: Params, paths: Paths, shards: TokenShards, validation: PremaskedSet, counts: list[dict[str, int]]
 ) -> None:
     shards.check_tokenizer(paths.tokenizer)
     validation.check_tokenizer(paths.tokenizer)
@@ -188,16 +209,23 @@ def _check(
             f"{paths.validation} holds {longest} tokens in a row, model.max_positions is {params.model.max_positions}: "
             "run `dvc repro premask`"
         )
-    if batches.order.count < params.pretrain.global_batch:
-        raise UserError(
-            f"the train split gives {batches.order.count} examples, fewer than pretrain.global_batch "
-            f"{params.pretrain.global_batch}: lower it, or add articles"
-        )
-    if params.pretrain.nsp and batches.source.without_pair.all():
-        raise UserError(
-            "the train split gives no sentence pairs (one document, or one sentence in each): set pretrain.nsp to "
-            "false, or add articles"
-        )
+    recipe = params.pretrain
+    for length, found in zip(("", f" of final_seq_length {recipe.final_seq_length}"), counts, strict=False):
+        if (examples := _examples(recipe, found)) < recipe.global_batch:
+            raise UserError(
+                f"the train split gives {examples} examples{length}, fewer than pretrain.global_batch "
+                f"{recipe.global_batch}: lower it, or add articles"
+            )
+        if recipe.nsp and found["windows_without_pair"] == found["windows"]:
+            raise UserError(
+                f"the train split gives no sentence pairs{length} (one document, or one sentence in each): set "
+                "pretrain.nsp to false, or add articles"
+            )
+
+
+def _examples(recipe: PretrainParams, counts: dict[str, int]) -> int:
+    """Return how many examples an epoch has: with sentence pairs two for each window."""
+    return counts["windows"] * (2 if recipe.nsp else 1)
 
 
 def _sizes(recipe: PretrainParams) -> str:
@@ -215,9 +243,18 @@ def _inputs(paths: Paths) -> dict[str, Path]:
     return {"tokens": paths.tokens, "validation": paths.validation, "tokenizer": paths.tokenizer}
 
 
-def write_reports(directory: Path, progress: Progress, model: PretrainingModel, source: PairSource) -> dict[str, Any]:
+def write_reports(
+    directory: Path, progress: Progress, model: PretrainingModel, recipe: PretrainParams, counts: list[dict[str, int]]
+) -> dict[str, Any]:
     """Write curves, metrics and timing of a finished run; return the metrics."""
-    write_csv(directory / "train.csv", progress.train, TRAIN_COLUMNS)
+    switch = recipe.lengthens_at(progress.step)
+    columns: tuple[str, ...] = TRAIN_COLUMNS
+    train = progress.train
+    if recipe.final_seq_length:
+        columns = (*columns, "max_seq_length")
+        lengths = (recipe.max_seq_length, recipe.final_seq_length)
+        train = [row | {"max_seq_length": lengths[row["step"] > switch]} for row in train]
+    write_csv(directory / "train.csv", train, columns)
     write_csv(directory / "validation.csv", progress.validation, VALIDATION_COLUMNS)
     metrics = {
         "best": progress.best_row(),
@@ -227,8 +264,10 @@ def write_reports(directory: Path, progress: Progress, model: PretrainingModel, 
         "masked_tokens": int(progress.targets["mlm_loss"]),
         "labelled_pairs": int(progress.targets.get("nsp_loss", 0)),
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
-        "examples": source.counts,
+        "examples": counts[0],
     }
+    if recipe.final_seq_length:
+        metrics |= {"final_examples": counts[1], "steps_before_final_length": switch}
     if any(row["loss"] is None for row in progress.validation):
         metrics["diverged"] = True
     write_json(directory / "metrics.json", metrics)
