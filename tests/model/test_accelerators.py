@@ -2,22 +2,21 @@
 
 import pytest
 import torch
+import transformers
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.nn import functional
 
 from maskline.model import attention as module
 from maskline.model.attention import Layout, attention
+from maskline.model.convert import config, to_hugging_face
 from maskline.model.heads import Inputs, PretrainingModel
-from tests.tiny import VOCAB_SIZE, tiny_params
+from maskline.params import ModelParams, read_yaml
+from tests.project import ROOT
+from tests.tiny import REFERENCE, VOCAB_SIZE, tiny_params
 
-BERT_BASE = {
-    "model.layers": 12,
-    "model.hidden": 768,
-    "model.heads": 12,
-    "model.intermediate": 3072,
-    "model.max_positions": 512,
-    "model.matched_heads": 0,
-}
+PRESET = read_yaml(ROOT / "presets" / "bert-base.yaml")
+BERT_BASE = ModelParams(**(REFERENCE["model"] | PRESET["model"]))
+BERT_VOCAB_SIZE = PRESET["tokenizer"]["vocab_size"]
 
 
 def meta(tensor):
@@ -77,10 +76,26 @@ def test_a_step_stays_on_its_device():
 
 def test_bert_base_at_full_length_has_the_shapes_and_the_size_of_the_paper():
     with torch.device("meta"):
-        model = PretrainingModel(tiny_params(BERT_BASE).model, 30522)
+        model = PretrainingModel(BERT_BASE, BERT_VOCAB_SIZE)
     assert sum(parameter.numel() for parameter in model.parameters()) == 110_106_428
+    assert sum(parameter.numel() for parameter in model.encoder.parameters()) == 109_482_240
     batch = inputs([512] * 16, masked=16 * 77)
     mlm_logits, nsp_logits = model(batch)
     assert mlm_logits.shape == (16 * 77, 30522)
     assert nsp_logits.shape == (16, 2)
     assert model.encoder(batch.input_ids, batch.token_type_ids, batch.layout).shape == (16 * 512, 768)
+
+
+def test_bert_base_is_that_of_transformers_by_name_and_shape():
+    theirs_config = transformers.BertConfig()
+    content = config(BERT_BASE, BERT_VOCAB_SIZE, "BertForPreTraining")
+    del content["architectures"]
+    assert {name: getattr(theirs_config, name) for name in content} == content
+    with torch.device("meta"):
+        theirs = transformers.BertForPreTraining(theirs_config).state_dict()
+    with FakeTensorMode():
+        ours = to_hugging_face(PretrainingModel(BERT_BASE, BERT_VOCAB_SIZE))
+    tied = {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}
+    assert {name: tensor.shape for name, tensor in ours.items()} == {
+        name: tensor.shape for name, tensor in theirs.items() if name not in tied
+    }
