@@ -35,6 +35,9 @@ CASES = [
     ("zh", "他说：“好。”|然后走了。|“真的吗？！”|对。"),
     ("ja", "彼は言った。|「はい。」|そして去った。"),
     ("en", "It ends.|[1] It goes on."),
+    ("en", "A lobster of 0 @.@ 7 kg or 1 @.@ 5 <unk> .| <unk> like 1 @,@ 000 J. <unk> at St. <unk> .| It ends ."),
+    ("en", 'He said , " It is good .| It is big . "| The end .| " No ! " he <unk> .| " Yes ? "| <unk> did .'),
+    ("en", 'It was , " he said .\n| " Never . "| It was ( as <unk> wrote . )| It ends [ ... ]| The " end " .'),
     ("xx", "No rules: Dr.| Smith and J. R. Jones."),
     ("en-GB", "Mr. Smith is in."),
 ]
@@ -51,7 +54,7 @@ def test_whitespace_has_no_sentences(text):
 
 
 PIECES = st.sampled_from(
-    [*'.!?؟…،؛。।"«»()[]“” \n\t\r\u2028', " ", "Dr", "J", "U.S.", "the", "The", "ق.م", "٣.٥", "1", "😀"]
+    [*'.!?؟…،؛。।"«»()[]“” \n\t\r\u2028', " ", "Dr", "J", "U.S.", "the", "The", "ق.م", "٣.٥", "1", "😀", "<unk>", "@.@"]
 )
 
 

@@ -2,10 +2,12 @@
 
 ICU knows the terminators of every script and leaves closing quotes and brackets with their sentence, but it ends one
 after each "Dr.", "J. R. R." and "U.S." before a capital. The word that follows tells: "the U.S. Army" goes on, "the
-U.S. The" does not.
+U.S. The" does not. Text that is cut into words, such as WikiText, sets apart what closes a sentence (` . " `), spells
+decimals `3 @.@ 5`, and has `<unk>` for a word.
 """
 
 import re
+from collections.abc import Iterator
 
 from icu4py.breakers import SentenceBreaker
 
@@ -15,7 +17,8 @@ _PARAGRAPH_ENDS = "\n\r\x85\u2028\u2029"
 _TAIL = 256  # characters looked back at: a line without end must not take time without end
 _OPENING = "([{\"'«\u2039\u201c\u201d\u201e\u2018¿¡「『《〈【\uff08"
 _MIDST = "….!?؟,;:،؛–—-/"  # noqa: RUF001
-_CLOSED = re.compile(r"[»\u203a\u201d]\s+")  # set apart from its sentence, as in French; »so« has no space there
+_CLOSED = re.compile(r"[»\u203a\u201d)\]]\s+")  # set apart from its sentence, as in French; »so« has no space there
+_STRAIGHT = re.compile(r'"\s+')  # likewise, if one is open in the paragraph
 _NUMBER = re.compile(r"\d+(?=[^\W\d_A-Za-z])")  # 320ق.م. is 320 ق.م. but 3D is a word
 _ASTRAY = re.compile(r"(?:[(\[{「『《〈【\uff08]|(?<=[。\uff01\uff1f])[\u201c\u2018])+$")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -33,8 +36,14 @@ def split_sentences(text: str, language: str) -> list[str]:
     rules = RULES.get(language.partition("-")[0], Rules())
     sentences = []
     current = ""
-    for found in SentenceBreaker(text, language):
-        closed = _CLOSED.match(found) if current and current[-1] not in _PARAGRAPH_ENDS else None
+    quotes = 0
+    for found in _pieces(text, language):
+        closed = None
+        if not current or current[-1] in _PARAGRAPH_ENDS:
+            quotes = 0
+        else:
+            closed = _CLOSED.match(found) or (_STRAIGHT.match(found) if quotes % 2 else None)
+        quotes += found.count('"')
         piece = found[closed.end() :] if closed else found
         current += closed[0] if closed else ""
         if current and piece and not _goes_on(current[-_TAIL:], piece, rules):
@@ -45,10 +54,23 @@ def split_sentences(text: str, language: str) -> list[str]:
     return [stripped for sentence in sentences if (stripped := sentence.strip())]
 
 
+def _pieces(text: str, language: str) -> Iterator[str]:
+    """Yield the sentences of ICU's rules; `<unk>` may be any word, so it opens one, as no small letter does."""
+    if "<unk>" not in text:
+        yield from SentenceBreaker(text, language)
+        return
+    start = 0
+    for piece in SentenceBreaker(text.replace("<unk>", "<UNK>"), language):
+        yield text[start : start + len(piece)]
+        start += len(piece)
+
+
 def _goes_on(sentence: str, following: str, rules: Rules) -> bool:
     """Return whether `following` belongs to `sentence`, of which this is the end, although ICU would end it."""
     if sentence[-1] in _PARAGRAPH_ENDS:
         return False
+    if sentence.endswith("@."):  # 3 @.@ 5
+        return True
     if following[0] in _MIDST or following.lstrip(_OPENING)[:1].islower():  # enough?…  Yahoo! was  "Who?" asked
         return True
     if not (_LETTER.search(sentence) and _LETTER.search(following)):  # 1. Item
