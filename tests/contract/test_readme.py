@@ -35,6 +35,8 @@ VERIFIED = {
     "dvc repro": NOTHING,
     'python -m pipeline.fill_mask "Paris is the capital of [MASK]."': RUN,
     "python -m pipeline.results": RUN,
+    'python -m pipeline.encode "a crane is flying"': RUN,
+    'python -m pipeline.encode "a crane driver came" "he just left"': RUN,
     "dvc exp run -S corpus.language=fr": ONLINE,
     "dvc exp run -S corpus.source=hub -S corpus.language=ar -S corpus.hub.config=20231101.ar "
     "-S corpus.hub.max_articles=50000": ONLINE,
@@ -109,6 +111,8 @@ def test_a_command_runs(command, project):
         assert done.stdout.endswith("reports/figures/sentiment-finetuning.png\n")
     elif "fill_mask" in command:
         assert "probability" in done.stdout
+    elif "encode" in command:
+        assert "[CLS]" in done.stdout
     elif "mlm-only" in command:
         assert (project / "reports" / "evaluate" / "metrics.json").read_text().count("null") == 1
 

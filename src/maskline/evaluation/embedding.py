@@ -1,4 +1,4 @@
-"""Texts as vectors, for search, clustering or a probe on top."""
+"""Texts as vectors, for search, clustering or a probe on top; and each of their tokens."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maskline.evaluation.inputs import layout_of, move
+from maskline.errors import UserError
+from maskline.evaluation.inputs import encode_typed, layout_of, move
 from maskline.model.bert import Encoder
 from maskline.tasks.classification import encode_texts
 from maskline.tokenization.load import LoadedTokenizer
@@ -30,6 +31,41 @@ class Embedded:
     """How many of the texts were longer than the model reads, and are known by their beginning."""
     unk_rate: float
     """Share of [UNK] in the tokens that the model reads."""
+
+
+@dataclass(frozen=True)
+class TokenVectors:
+    """The T tokens of a text or a pair, the special ones included."""
+
+    tokens: list[str]
+    input_ids: NDArray[np.int64]
+    """(T,)"""
+    token_type_ids: NDArray[np.int64]
+    """(T,) 0, and 1 for the second text of a pair."""
+    vectors: NDArray[np.float32]
+    """(T, D) the last layer's output; the first row, that of [CLS], stands for the whole."""
+
+
+@torch.inference_mode()
+def token_vectors(
+    encoder: Encoder, tokenizer: LoadedTokenizer, text: str, second: str | None, device: torch.device
+) -> TokenVectors:
+    """Return the tokens of a text, or of a pair, and their vectors, in float32 and without dropout.
+
+    Raises:
+        UserError: a text has no token, they are longer than the model reads, or came as bytes that are not UTF-8.
+    """
+    encoding = encode_typed(tokenizer, encoder.params.max_positions, text, second)
+    sequences = set(encoding.sequence_ids)
+    for number, name in enumerate(["text"] if second is None else ["first text", "second text"]):
+        if number not in sequences:
+            raise UserError(f'the {name} has no token: give one, as in "a crane is flying"')
+    was_training = encoder.training
+    encoder.eval()
+    ids, types = np.array(encoding.ids, np.int64), np.array(encoding.type_ids, np.int64)
+    x = encoder(move(ids, device), move(types, device), layout_of(np.array([len(ids)]), device))
+    encoder.train(was_training)
+    return TokenVectors([tokenizer.pieces[token] for token in ids], ids, types, x.cpu().numpy())
 
 
 @torch.inference_mode()

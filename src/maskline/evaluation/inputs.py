@@ -1,15 +1,33 @@
-"""From NumPy to the device."""
+"""From what is typed, or from NumPy, to the device."""
 
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from tokenizers import Encoding
 from torch import Tensor
 
+from maskline.errors import UserError
 from maskline.examples.batches import Batch
 from maskline.model.attention import Layout
 from maskline.model.heads import Inputs
+from maskline.tokenization.load import LoadedTokenizer
+
+
+def encode_typed(tokenizer: LoadedTokenizer, longest: int, text: str, second: str | None = None) -> Encoding:
+    """Return [CLS] text [SEP], or [CLS] text [SEP] second [SEP], as typed on a command line; [MASK] in it is the token.
+
+    Raises:
+        UserError: there are more than `longest` tokens, or a text came as bytes that are not UTF-8.
+    """
+    if any("\ud800" <= character <= "\udfff" for character in text + (second or "")):
+        raise UserError("the text is not UTF-8: check the encoding of the terminal")
+    encoding = tokenizer.backend.encode(text, second)
+    if len(encoding.ids) > longest:
+        subject = "text has" if second is None else "pair has"
+        raise UserError(f"the {subject} {len(encoding.ids)} tokens and the model reads at most {longest}: shorten it")
+    return encoding
 
 
 def move(values: NDArray[Any] | Tensor, device: torch.device) -> Tensor:

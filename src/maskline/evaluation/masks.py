@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from maskline.errors import UserError
-from maskline.evaluation.inputs import to_inputs
+from maskline.evaluation.inputs import encode_typed, to_inputs
 from maskline.examples.batches import Batch
 from maskline.examples.pairs import IGNORE
 from maskline.model.heads import PretrainingModel
@@ -70,11 +70,8 @@ def fill_masks(
     parts = text.split(MASK)
     if len(parts) == 1:
         raise UserError(f'there is no {MASK} to fill: write one where a word is missing, as in "The sky is {MASK}."')
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise UserError("the text is not UTF-8: check the encoding of the terminal")
-    ids = np.array(tokenizer.backend.encode(text.replace(MASK, tokenizer.mask_token)).ids)
-    if len(ids) > (longest := model.encoder.params.max_positions):
-        raise UserError(f"the text has {len(ids)} tokens and the model reads at most {longest}: shorten it")
+    longest = model.encoder.params.max_positions
+    ids = np.array(encode_typed(tokenizer, longest, text.replace(MASK, tokenizer.mask_token)).ids)
     probabilities = mask_probabilities(model, ids, np.zeros_like(ids), tokenizer.special, device)
     return [
         [

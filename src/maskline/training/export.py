@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from maskline.errors import UserError
+from maskline.model.bert import Encoder
 from maskline.model.convert import config, from_hugging_face, model_params, to_hugging_face
 from maskline.model.heads import ClassificationModel, PretrainingModel
 from maskline.params import ModelParams
@@ -86,6 +87,18 @@ def load_pretraining_model(directory: Path, stage: str = "pretrain") -> Pretrain
     if any(name.startswith("mlm.") for name in missing):
         raise UserError(f"{directory} has no masked-language-model head: give the directory of a pretrained model")
     return model
+
+
+def load_encoder(directory: Path, stage: str = "pretrain") -> Encoder:
+    """Return the encoder of the model in `directory`, pretrained or fine-tuned, which `stage` wrote.
+
+    Raises:
+        UserError: the directory is incomplete or damaged.
+    """
+    params, vocab_size, weights = read_model(directory, stage)
+    model = PretrainingModel(params, vocab_size)
+    from_hugging_face(model, weights)
+    return model.encoder
 
 
 def load_classifier(directory: Path, stage: str = "finetune") -> tuple[ClassificationModel, list[str]]:
