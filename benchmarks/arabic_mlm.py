@@ -166,6 +166,7 @@ def ours(params: Params, data: Path) -> list[Score]:
 def plain(params: Params, data: Path) -> list[Score]:
     """Train the textbook's loop on the same examples, in random order; return its scores, one for each epoch."""
     judge = objective(params, data, CPU)
+    assert isinstance(judge.batches, PretrainingBatches), "of one sequence length"
     peer = _peer(Labelled, params, data, judge.steps)
     epochs, size = params.pretrain.epochs or 1, params.pretrain.global_batch
     scores, updates = [], 0
