@@ -134,6 +134,21 @@ def test_something_must_be_left_to_train_on(tmp_path):
         read([tmp_path / "*.txt"], validation=[tmp_path / "b.txt"])
 
 
+def test_wikitext_in_every_format(tmp_path):
+    lines = [" \n", " = One = \n", " \n", " a , b . \n", " \n", " = Two = \n", " \n", " c \n", " d \n"]
+    (tmp_path / "a.txt").write_text("".join(lines))
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps({"text": line}) + "\n" for line in lines))
+    (tmp_path / "c.jsonl").write_text(
+        json.dumps({"text": "".join(lines[:5])}) + "\n" + json.dumps({"text": "c"}) + "\n"
+    )
+    pq.write_table(pa.table({"text": lines}), tmp_path / "d.parquet")
+    a, b, c, d = (list(read([path], layout="wikitext").articles) for path in sorted(tmp_path.iterdir()))
+    assert [(article.title, article.text) for article in a] == [("One", "a , b ."), ("Two", "c\nd")]
+    assert a == b == d
+    assert [(article.title, article.text) for article in c] == [("One", "a , b .\nc")]
+    assert len({article.id for article in a}) == 2
+
+
 def test_what_is_held_out_is_cleaned_and_laid_out_as_the_rest(tmp_path):
     (tmp_path / "a.txt").write_text(" \n = One = \n \n a [[b]] c \n")
     (tmp_path / "b.txt").write_text(" \n = Two = \n \n d [[e]] f \n \n = Three = \n \n g \n")

@@ -1,8 +1,12 @@
 import gzip
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from maskline import params
+from maskline.corpus import files, hub
 from maskline.corpus.wikitext import articles_of
 
 WIKITEXT = Path("../shared/data/wikitext2")
@@ -65,3 +69,18 @@ def test_wikitext_2(split, articles, last):
     left_out = [line for line in lines if line.strip() and line.strip() not in set(paragraphs)]
     assert all(line.startswith(" = ") and line.endswith(" = \n") for line in left_out)
     assert len(left_out) + len(paragraphs) == sum(1 for line in lines if line.strip())
+
+
+@pytest.mark.skipif(not WIKITEXT.is_dir(), reason="the shared WikiText-2 is not here")
+def test_rows_of_the_hub_are_the_lines_of_the_file(tmp_path):
+    for split, name in (("train", "valid"), ("validation", "test")):
+        with gzip.open(WIKITEXT / f"{name}.txt.gz", "rt", encoding="utf-8") as file:
+            rows = [line if line.strip() else "" for line in file]  # as the hub has blank lines
+        pq.write_table(pa.table({"text": rows}), tmp_path / f"{split}-00000-of-00001.parquet")
+    corpus = params.load().corpus.model_copy(update={"layout": "wikitext"})
+    values = {"dataset": str(tmp_path), "config": None, "validation_split": "validation", "max_articles": None}
+    theirs = hub.read(corpus.model_copy(update={"hub": corpus.hub.model_copy(update=values)}))
+    paths = {"paths": [str(WIKITEXT / "valid.txt.gz")], "validation_paths": [str(WIKITEXT / "test.txt.gz")]}
+    ours = files.read(corpus.model_copy(update={"files": corpus.files.model_copy(update=paths)}))
+    assert list(theirs.articles) == list(ours.articles)
+    assert list(theirs.held_out) == list(ours.held_out)
