@@ -14,7 +14,8 @@ def main(
     """Learn a vocabulary from the articles of the train split; save it as a tokenizer for Hugging Face's AutoTokenizer.
 
     A pretrained one is taken as it is. The report tells how the validation split looks in it: the share of [UNK],
-    tokens per word, characters per token. A share above `tokenizer.max_unk_rate` fails the stage.
+    tokens per word, characters per token. More [UNK] than `tokenizer.max_unk_rate` fails the stage, and so do more
+    tokens per word than `tokenizer.max_fertility`.
     """
     from collections.abc import Iterator
 
@@ -40,7 +41,7 @@ def main(
     if settings.kind != "pretrained":
         metrics["train_share"] = share
     write_json(report / "metrics.json", metrics)
-    check_quality(metrics, settings.max_unk_rate)
+    check_quality(metrics, settings, loaded.corpus.language)
     provenance = {**built.provenance, "corpus": sha256(corpus / MANIFEST)}
     save(built.tokenizer.backend, tokenizer, settings, provenance, built.settings)
     typer.echo(

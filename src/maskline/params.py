@@ -194,6 +194,7 @@ class TokenizerParams(Section):
     strip_accents: bool
     normalization: NormalizationParams
     max_unk_rate: Fraction
+    max_fertility: Annotated[float, Field(ge=1)] | None
     pretrained: PretrainedTokenizer
 
 

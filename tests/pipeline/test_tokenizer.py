@@ -70,6 +70,21 @@ def test_the_vocabulary_sees_the_train_split_alone(tmp_path):
     assert not (tmp_path / "strict" / "tokenizer").exists()
 
 
+def test_a_vocabulary_that_spells_words_out_fails_the_stage_and_leaves_the_figures(tmp_path):
+    words = [f"{a}{b}{c}{d}" for a in "bdgk" for b in "aeiou" for c in "lmnr" for d in "aeiou"]
+    articles = [Article(str(i), "", "", " ".join(words[i::80] + words[7 * i % 300 :][:5])) for i in range(80)]
+    write_corpus(tmp_path / "corpus", Source(articles, {}, "none"), 10, 0.2)
+    done = run(tmp_path / "corpus", min_frequency=1000)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: the validation split has 4.00 tokens per word, above tokenizer.max_fertility 3: raise "
+        "tokenizer.vocab_size or add articles, or else accept it by raising tokenizer.max_fertility\n"
+    )
+    assert read_json(tmp_path / "out" / "report" / "metrics.json")["tokens_per_word"] == 4
+    assert not (tmp_path / "out" / "tokenizer").exists()
+    assert run(tmp_path / "corpus", min_frequency=1000, max_fertility=None).returncode == 0
+
+
 def test_an_incomplete_corpus_is_one_line(corpus):
     (corpus / MANIFEST).unlink()
     done = run(corpus)

@@ -18,13 +18,34 @@ def test_figures_against_a_count_by_hand(params):
     }
 
 
-def test_a_rate_above_the_limit_is_refused():
-    check_quality({"tokens": 1000, "unk_rate": 0.01}, 0.01)
-    with pytest.raises(UserError, match=r"1\.50% of the 1,000 validation .* tokenizer\.max_unk_rate 1\.00%"):
-        check_quality({"tokens": 1000, "unk_rate": 0.015}, 0.01)
+def test_more_unknown_than_the_limit_is_refused(params):
+    metrics = {"tokens": 1000, "unk_rate": 0.01, "tokens_per_word": 1.0}
+    check_quality(metrics, params(max_unk_rate=0.01), "en")
+    metrics["unk_rate"] = 0.015
+    with pytest.raises(UserError, match=r"1\.50% of the 1,000 validation .*max_unk_rate 1\.00%: raise .*vocab_size"):
+        check_quality(metrics, params(max_unk_rate=0.01), "en")
+    with pytest.raises(UserError, match="take the tokenizer of another model"):
+        check_quality(metrics, params(max_unk_rate=0.01, kind="pretrained"), "en")
+
+
+def test_more_tokens_per_word_than_the_limit_are_refused(params):
+    metrics = {"tokens": 1000, "unk_rate": 0.0, "tokens_per_word": 3.0}
+    check_quality(metrics, params(max_fertility=3.0), "ar")
+    metrics["tokens_per_word"] = 3.25
+    with pytest.raises(UserError, match=r"3\.25 tokens per word, above tokenizer\.max_fertility 3: raise"):
+        check_quality(metrics, params(max_fertility=3.0), "ar")
+    check_quality(metrics, params(max_fertility=None), "ar")
+
+
+@pytest.mark.parametrize("language", ["zh", "zh-yue", "ja", "th"])
+def test_tokens_per_word_are_not_asked_of_languages_without_spaces(language, params):
+    tokenizer = LoadedTokenizer(train(lambda: ["東京は首都である。" * 2], params(min_frequency=1), language))
+    metrics = measure(tokenizer, ["東京は首都である。"])
+    assert metrics["tokens_per_word"] > 3
+    check_quality(metrics, params(max_fertility=3.0), language)
 
 
 def test_no_text_says_nothing_about_a_vocabulary(params):
     tokenizer = LoadedTokenizer(train(lambda: ["one two one two"], params(), "en"))
     with pytest.raises(UserError, match="no token to measure"):
-        check_quality(measure(tokenizer, []), 1.0)
+        check_quality(measure(tokenizer, []), params(max_unk_rate=1.0), "en")

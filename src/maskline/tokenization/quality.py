@@ -6,8 +6,12 @@ from typing import Any
 import numpy as np
 
 from maskline.errors import UserError
+from maskline.params import TokenizerParams
 from maskline.tokenization.encoding import ChunkEncoder
 from maskline.tokenization.load import LoadedTokenizer
+
+UNSPACED = frozenset(("bo", "dz", "ja", "km", "lo", "my", "th", "wuu", "yue", "zh"))
+"""Languages that set no space between words, so that tokens per word say nothing."""
 
 
 def measure(tokenizer: LoadedTokenizer, texts: Iterable[str]) -> dict[str, Any]:
@@ -34,17 +38,29 @@ def measure(tokenizer: LoadedTokenizer, texts: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def check_quality(metrics: dict[str, Any], max_unk_rate: float) -> None:
-    """Refuse a vocabulary that says [UNK] too often, or of which nothing can be said.
+def check_quality(metrics: dict[str, Any], params: TokenizerParams, language: str) -> None:
+    """Refuse a vocabulary that says [UNK] too often or cuts words too small, or of which nothing can be said.
 
     Raises:
-        UserError: the measured texts have no token, or more than `max_unk_rate` of these are [UNK].
+        UserError: the measured texts have no token, or more than `params.max_unk_rate` of these are [UNK], or they have
+            more than `params.max_fertility` tokens per word.
     """
     if not metrics["tokens"]:
         raise UserError("the validation split has no token to measure the vocabulary on: add articles")
-    if metrics["unk_rate"] > max_unk_rate:
+    way_out = (
+        "take the tokenizer of another model"
+        if params.kind == "pretrained"
+        else "raise tokenizer.vocab_size or add articles"
+    )
+    if metrics["unk_rate"] > params.max_unk_rate:
         raise UserError(
             f"{metrics['unk_rate']:.2%} of the {metrics['tokens']:,} validation tokens are [UNK], above "
-            f"tokenizer.max_unk_rate {max_unk_rate:.2%}: raise tokenizer.vocab_size or add articles, or else accept it "
-            "by raising tokenizer.max_unk_rate"
+            f"tokenizer.max_unk_rate {params.max_unk_rate:.2%}: {way_out}, or else accept it by raising "
+            "tokenizer.max_unk_rate"
+        )
+    spaced = language.partition("-")[0] not in UNSPACED
+    if spaced and params.max_fertility is not None and metrics["tokens_per_word"] > params.max_fertility:
+        raise UserError(
+            f"the validation split has {metrics['tokens_per_word']:.2f} tokens per word, above tokenizer.max_fertility "
+            f"{params.max_fertility:g}: {way_out}, or else accept it by raising tokenizer.max_fertility"
         )
