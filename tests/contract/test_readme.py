@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from maskline.params import parse, read_yaml
-from maskline.presets import _merge
+from maskline.presets import merge
 from maskline.reporting.tables import results_markdown
 from maskline.storage import read_json
 from tests.project import ENVIRONMENT, ROOT, call
@@ -20,6 +20,7 @@ REPRO = "tests/pipeline/test_repro.py"
 NOTHING = f"{REPRO}::test_a_second_repro_has_nothing_to_do"
 LAYERS = f"{REPRO}::test_another_model_runs_from_pretrain_on_and_a_small_number_stays_one"
 KILLED = f"{REPRO}::test_killed_and_run_again_is_the_same_as_uninterrupted_and_another_seed_is_not"
+TORCHRUN = f"{REPRO}::test_a_preset_that_torchrun_trained_is_an_experiment"
 QUEUE = f"{REPRO}::test_a_queue_of_masking_rates_leaves_tokenizer_and_shards_alone"
 
 RUN = "run here, in a small copy"
@@ -60,6 +61,9 @@ VERIFIED = {
     "dvc checkout": RUN,
     "dvc repro premask": RUN,
     "torchrun --standalone --nproc-per-node 2 -m pipeline.pretrain": RUN,
+    "dvc exp run $(python -m pipeline.preset bert-base) premask": TORCHRUN,
+    "torchrun --standalone --nproc-per-node 8 -m pipeline.pretrain": TORCHRUN,
+    "dvc exp run": TORCHRUN,
     "dvc commit -f pretrain": RUN,
     "dvc remote add -d team ../maskline-store": RUN,
     "git add .dvc/config": RUN,
@@ -161,7 +165,7 @@ def test_the_yaml_is_accepted(tmp_path):
     from ruamel.yaml import YAML
 
     (block,) = blocks("yaml")
-    assert parse(_merge(read_yaml(ROOT / "params.yaml"), YAML(typ="safe", pure=True).load(block)))
+    assert parse(merge(read_yaml(ROOT / "params.yaml"), YAML(typ="safe", pure=True).load(block)))
 
 
 def test_the_python_runs(reproduced):

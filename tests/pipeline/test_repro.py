@@ -55,6 +55,21 @@ def test_another_model_runs_from_pretrain_on_and_a_small_number_stays_one(projec
     assert max(float(row["lr"]) for row in read_csv(project / "reports" / "pretrain" / "train.csv")) <= 1e-5
 
 
+def test_a_preset_that_torchrun_trained_is_an_experiment(project):
+    call(project, "dvc exp run $(python -m pipeline.preset mlm-only) premask")
+    said = call(project, "torchrun --standalone --nproc-per-node 2 -m pipeline.pretrain").stdout
+    assert "validation" in said
+    trained = read_json(project / "reports" / "pretrain" / "metrics.json")
+    call(project, "dvc commit -f pretrain")
+    done = call(project, "dvc exp run -n trained")
+    assert set(ran(done.stdout)) == AFTER
+    assert read_json(project / "reports" / "pretrain" / "metrics.json") == trained
+    kept = experiments(project)["trained"]
+    assert outs(project, kept)["pretrain"] == outs(project)["pretrain"]
+    assert "nsp: false" in call(project, f"git show {kept}:params.yaml").stdout
+    assert not ran(call(project, "dvc repro").stdout)
+
+
 def test_after_an_experiment_that_fails_the_reference_comes_back(project):
     failed = call(project, "dvc exp run -S tasks.sentiment.label_column=mood", check=False)
     assert "reviews.csv has no column mood: it has text, sentiment" in failed.stderr
