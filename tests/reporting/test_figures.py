@@ -11,7 +11,7 @@ from maskline.errors import UserError
 from maskline.reporting import figures
 from maskline.reporting.series import to_series
 from maskline.reporting.style import save, spread, theme
-from maskline.storage import MANIFEST, sha256
+from maskline.storage import MANIFEST, read_csv, sha256, write_csv
 
 nan = float("nan")
 
@@ -95,6 +95,20 @@ def test_pretraining_without_sentence_pairs_has_one_panel():
     figure = figures.pretraining(series(**losses, nsp_loss=[0.7, 0.6]), series(**losses, nsp_loss=[0.7, 0.6]), 6.9)
     assert len(figure.axes) == 2
     assert {"Next sentence (NSP)", "unigram  6.900", "ln 2  0.693"} <= set(texts(figure))
+
+
+def test_a_dotted_line_marks_where_sequences_grow(tmp_path, write_reports):
+    reports = write_reports(tmp_path)
+    path = reports / "pretrain" / "train.csv"
+    rows = [row | {"max_seq_length": 512 if int(row["step"]) > 270 else 128} for row in read_csv(path)]
+    for end, said in ((27, False), (30, True)):
+        write_csv(path, rows[:end], tuple(rows[0]))
+        figures.plot_reports(reports, tmp_path / "figures")
+        drawn = (tmp_path / "figures" / "pretraining.svg").read_text()
+        assert ("dotted line: 512 tokens a sequence from here on" in drawn) == said
+    train = series(step=[1, 2], mlm_loss=[6, 5], nsp_loss=[None] * 2, loss=[6, 5])
+    (axes,) = figures.pretraining(train, train, None, (2, 512)).axes
+    assert axes.lines[0].get_xdata()[0] == 2
 
 
 def test_the_best_step_is_never_one_without_a_number():

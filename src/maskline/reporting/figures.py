@@ -39,9 +39,11 @@ def plot_reports(reports: Path, out: Path) -> None:
         lengths = read_series(reports / "corpus" / "lengths.csv", ("characters", "articles"))
         sentences = read_series(reports / "tokenize" / "sentences.csv", ("sentences", "train", "validation"))
         save(corpus(outcomes, lengths, sentences), out / "corpus")
-        train = read_series(pretrain / "train.csv", ("step", "mlm_loss", "nsp_loss"))
+        rows = read_csv(pretrain / "train.csv")
+        train = to_series(rows, ("step", "mlm_loss", "nsp_loss"), str(pretrain / "train.csv"))
         validation = read_series(pretrain / "validation.csv", ("step", "mlm_loss", "nsp_loss", "loss"))
-        save(pretraining(train, validation, metrics.get("mlm", {}).get("unigram_loss")), out / "pretraining")
+        unigram_loss = metrics.get("mlm", {}).get("unigram_loss")
+        save(pretraining(train, validation, unigram_loss, _lengthened(rows)), out / "pretraining")
         for folder in sorted(path for path in (reports / "finetune").glob("*") if path.is_dir()):
             curves = {name: read_series(folder / f"{name}.csv", columns) for name, columns in FINETUNING.items()}
             save(finetuning(folder.name, curves), out / f"{folder.name}-finetuning")
@@ -92,12 +94,24 @@ def _histogram(axes: "Axes", bounds: Sequence[float], counts: Sequence[float]) -
     axes.grid(visible=False, axis="x")
 
 
-def pretraining(train: Series, validation: Series, unigram_loss: float | None) -> "Figure":
+def _lengthened(rows: Sequence[Mapping[str, str]]) -> tuple[float, float] | None:
+    """Return the first step with longer sequences in a training curve, and their tokens; None where there is none."""
+    if not rows or "max_seq_length" not in rows[0]:
+        return None
+    curve = to_series(rows, ("step", "max_seq_length"), "the training curve")
+    pairs = zip(curve["step"], curve["max_seq_length"], strict=True)
+    return next(((step, length) for step, length in pairs if length > curve["max_seq_length"][0]), None)
+
+
+def pretraining(
+    train: Series, validation: Series, unigram_loss: float | None, lengthened: tuple[float, float] | None = None
+) -> "Figure":
     """Return the loss of both objectives by step, train against validation.
 
     The panel of the sentence objective is left out where the run had none. A horizontal line marks what a model
     without context reaches: the unigram loss, and ln 2 for two classes in equal number. A ring marks the step of the
-    lowest validation loss, whose weights are kept.
+    lowest validation loss, whose weights are kept, and a dotted line the step from which on sequences are longer, of as
+    many tokens as `lengthened` says beside it.
     """
     from matplotlib.figure import Figure
 
@@ -110,6 +124,9 @@ def pretraining(train: Series, validation: Series, unigram_loss: float | None) -
     for index, (name, title, unit, reference, reference_name) in enumerate(panels, 1):
         axes = figure.add_subplot(1, len(panels), index)
         axes.set(title=title, xlabel=STEP, ylabel=unit)
+        if lengthened:
+            axes.axvline(lengthened[0], color=GREY, linewidth=1, linestyle=(0, (1, 2)))
+            axes.set_xlabel(f"{STEP}\ndotted line: {lengthened[1]:.0f} tokens a sequence from here on")
         labels[axes] = _train(axes, train, name, BLUE, "train")
         labels[axes] += _validation(axes, validation, name, BLUE, "validation", best=best)
         labels[axes] += _reference(axes, reference, reference_name)
