@@ -100,6 +100,12 @@ CASES = {
     ":: Indented text is text.\n; Term\n: Meaning of the term.\n----\nAfter a rule.": (
         "Indented text is text.\nMeaning of the term.\nAfter a rule."
     ),
+    # of a list whose items are cut, neither the last one is left nor the sentence that announces it
+    "Text. The months are:\n* January,\n* February,\n* March, of 31 days.\nAfter.": "Text.\nAfter.",
+    "The lines are:\n* [[North]]\n* [[South]]": "",
+    "It holds:\n: <math>\\\\int x</math>\nAs shown:\n* Go.\n* Come back.": "As shown:\nGo.\nCome back.",
+    "Here:\n* Short\n* " + "long " * 11 + "\n* Last.": "Here:\n" + "long " * 10 + "long\nLast.",
+    "Two rules:\n* Stay.\n* [[Link]]\n* Go, or so.": "Two rules:\nStay.",
     "''l''''été'' and '''''both'''''.": "l'été and both.",
 }
 

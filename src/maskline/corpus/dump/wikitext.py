@@ -69,6 +69,9 @@ _ROW = re.compile(r"[|{]|!.*(?:!!|\|)")
 _ENDS = re.compile(r"[.!?…؟۔。！？।॥։።][\"'”’»)\]」』]*$")
 MIN_ITEM = 50
 """Characters of a list item that is kept although it does not end as a sentence does."""
+_LIST, _INDENTED = "*#", ":;"
+"""What an item of a list begins with, and what explains or is set apart."""
+_ANNOUNCE = (":", "：")
 _APPENDICES = frozenset(map(fold, words(APPENDICES)))
 _DISAMBIGUATION = frozenset(map(fold, words(DISAMBIGUATION)))
 
@@ -101,14 +104,36 @@ def prose(title: str, text: str, site: Site, language: str) -> Prose:
     disambiguation = not _DISAMBIGUATION.isdisjoint(names) or "__disambig__" in text.lower() or _says_so(title)
     text = _inline(_without_links(_without_tables(text), site))
     counts = Counter[str]()
-    kept = []
-    for paragraph, is_item in _paragraphs(text, counts):
+    kept: list[str] = []
+    cut = announced = (
+        False  # whether the item before was left out, and all items of a list that `kept` ends by announcing
+    )
+    for paragraph, marker in _paragraphs(text, counts):
         mended = _finished(paragraph, language, counts)
-        if is_item and len(mended) < MIN_ITEM and not _ENDS.search(mended):
+        if announced and not marker:
+            _retract(kept, language, counts)
+            announced = False
+        short = marker and len(mended) < MIN_ITEM
+        if short and (not _ENDS.search(mended) or (cut and marker in _LIST)):
             counts["items"] += bool(mended)
-        elif mended:
+            announced = announced or (not cut and bool(kept) and kept[-1].endswith(_ANNOUNCE))
+            cut = True
+            continue
+        if mended:
             kept.append(mended)
+            announced = False
+        cut = False
+    if announced:
+        _retract(kept, language, counts)
     return Prose("\n".join(kept), disambiguation, counts)
+
+
+def _retract(kept: list[str], language: str, counts: Counter[str]) -> None:
+    """Take back the last sentence of `kept`, which announces a list of which nothing is left."""
+    *others, _ = split_sentences(kept.pop(), language)
+    counts["sentences"] += 1
+    if others:
+        kept.append(" ".join(others))
 
 
 def without_leftovers(text: str, language: str) -> tuple[str, Counter[str]]:
@@ -313,8 +338,8 @@ def _variant(choice: re.Match[str]) -> str:
     return rule[1].strip() if rule else rules
 
 
-def _paragraphs(text: str, counts: Counter[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the paragraphs of `text`, each with whether it is an item of a list.
+def _paragraphs(text: str, counts: Counter[str]) -> Iterator[tuple[str, str]]:
+    """Yield the paragraphs of `text`, each with the sign that makes it an item of a list, "" where none does.
 
     Lines that follow one another are one paragraph, as MediaWiki shows them. Headings go, and with those of appendices
     all that is below them; so do the rows of tables that are left.
@@ -329,16 +354,16 @@ def _paragraphs(text: str, counts: Counter[str]) -> Iterator[tuple[str, bool]]:
             lines.append(line)
             continue
         if lines:
-            yield " ".join(lines), False
+            yield " ".join(lines), ""
             lines = []
         if heading := _HEADING.fullmatch(line):
             if len(heading[1]) <= 2:
                 in_appendix = fold(heading[2].rstrip(":")) in _APPENDICES
                 counts["appendices"] += in_appendix
         elif line and not in_appendix and not _ROW.match(line):
-            yield line.lstrip("*#:;-! "), line[0] in "*#:;"
+            yield line.lstrip("*#:;-! "), line[0] if line[0] in _LIST + _INDENTED else ""
     if lines:
-        yield " ".join(lines), False
+        yield " ".join(lines), ""
 
 
 def _finished(paragraph: str, language: str, counts: Counter[str]) -> str:
