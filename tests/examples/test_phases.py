@@ -35,7 +35,7 @@ class Cutter:
         source = PairSource(self.shards, length, nsp=self.nsp)
         batches = PretrainingBatches(source, masker, SPECIAL, seed=length, global_batch=6)
         self.lengths.append(length)
-        self.alive.add(batches)
+        self.alive.add(batches.order)
         self.most = max(self.most, len(self.alive))
         return batches
 

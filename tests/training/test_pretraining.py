@@ -166,13 +166,13 @@ def test_a_second_length_with_too_few_examples_is_told_before_the_first_update(m
     with pytest.raises(UserError) as error:
         pretrain(tiny_params(changes | {"pretrain.global_batch": batch}), paths(mine), CPU)
     assert str(error.value) == (
-        f"the train split gives {batch - 1} examples of final_seq_length 32, fewer than pretrain.global_batch {batch}: "
+        f"the train split gives {batch - 1} examples, fewer than pretrain.global_batch {batch} at final_seq_length 32: "
         "lower it, or add articles"
     )
     write_shards(
         mine / "tokens" / "train", [[[5] * 21]] * 60, tokenizer=mine / "tokenizer"
     )  # one piece of a longer pair
-    with pytest.raises(UserError, match="no sentence pairs of final_seq_length 48 "):
+    with pytest.raises(UserError, match="no sentence pairs at final_seq_length 48 "):
         pretrain(tiny_params({"model.max_positions": 48, "pretrain.final_seq_length": 48}), paths(mine), CPU)
 
 

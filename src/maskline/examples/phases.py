@@ -1,5 +1,6 @@
 """Batches of a run whose last updates see longer sequences (Devlin et al. 2019, appendix A.2)."""
 
+import gc
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
@@ -92,6 +93,7 @@ class Phases:
 
     def _of_length(self, length: int) -> PretrainingBatches:
         if self._held is None or self._held[0] != length:
-            self._held = None  # the former tables go before there are others
+            self._held = None  # the former tables go before there are others,
+            gc.collect()  # those of an order too, whose cache refers to it
             self._held = (length, self._cut(length))
         return self._held[1]

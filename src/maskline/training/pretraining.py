@@ -210,11 +210,11 @@ def _check(
             "run `dvc repro premask`"
         )
     recipe = params.pretrain
-    for length, found in zip(("", f" of final_seq_length {recipe.final_seq_length}"), counts, strict=False):
+    for length, found in zip(("", f" at final_seq_length {recipe.final_seq_length}"), counts, strict=False):
         if (examples := _examples(recipe, found)) < recipe.global_batch:
             raise UserError(
-                f"the train split gives {examples} examples{length}, fewer than pretrain.global_batch "
-                f"{recipe.global_batch}: lower it, or add articles"
+                f"the train split gives {examples} examples, fewer than pretrain.global_batch {recipe.global_batch}"
+                f"{length}: lower it, or add articles"
             )
         if recipe.nsp and found["windows_without_pair"] == found["windows"]:
             raise UserError(
