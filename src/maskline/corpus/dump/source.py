@@ -68,10 +68,10 @@ def _articles(paths: Iterable[Path], language: str, workers: int, counts: _Count
         if cleaned is None:
             counts.skip(page, "ended")
             continue
-        counts.cleaning.update(cleaned.counts)
         if cleaned.disambiguation:
             counts.dropped["disambiguation"] += 1
             continue
+        counts.cleaning.update(cleaned.counts)
         identity = f"{site.name}-{page.id}" if site.name else page.id
         yield Article(identity, page.title, site.url(page.title), cleaned.text)
 
