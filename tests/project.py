@@ -1,7 +1,6 @@
-"""A copy of this project with a corpus, a task and a model so small that the whole pipeline runs in seconds."""
+"""A copy of this project, in which tests run the pipeline."""
 
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -11,42 +10,28 @@ from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[1]
 
-SETTINGS = {
-    "corpus.source": "files",
-    "corpus.min_characters": 10,
-    "corpus.validation_fraction": 0.2,
-    "corpus.files.paths": ["texts/articles.txt"],
-    "tasks.sentiment.source": "files",
-    "tasks.sentiment.encoding": "utf-8",
-    "tasks.sentiment.validation_fraction": 0.2,
-    "tasks.sentiment.test_fraction": 0.2,
-    "tasks.sentiment.files.paths": ["texts/reviews.csv"],
-    "tokenizer.vocab_size": 130,
-    "tokenizer.max_unk_rate": 0.5,
-    "premask.max_seq_length": 24,
-    "model.layers": 1,
-    "model.hidden": 16,
-    "model.intermediate": 24,
-    "model.max_positions": 32,
-    "pretrain.max_seq_length": 24,
-    "pretrain.steps": 200,
-    "pretrain.global_batch": 6,
-    "pretrain.micro_batch": 3,
-    "pretrain.warmup_steps": 2,
-    "pretrain.evaluate_every": 100,
-    "pretrain.checkpoint_every": 10,
-    "pretrain.log_every": 5,
-    "finetune.sentiment.max_seq_length": 16,
-    "finetune.sentiment.epochs": 2,
-    "finetune.sentiment.global_batch": 8,
-    "finetune.sentiment.micro_batch": 8,
-    "finetune.sentiment.warmup_steps": 2,
-    "evaluate.samples": 3,
-    "compute.device": "cpu",
-    "compute.threads": 1,
-    "compute.workers": 1,
-}
-"""Dotted key -> value: what the small run changes in params.yaml."""
+SETTINGS = {"compute.device": "cpu", "compute.threads": 1, "compute.workers": 1}
+"""Dotted key -> value: what the copy changes in params.yaml, and no stage depends on."""
+
+GUARD = '''"""Refuse the network and write who asked for it into the file that OFFLINE names; do nothing without it."""
+
+import os
+import socket
+import sys
+
+
+def refuse(event, arguments):
+    asks = event in {"socket.connect", "socket.sendto"} and arguments[0].family != socket.AF_UNIX
+    if asks or event in {"socket.getaddrinfo", "socket.gethostbyname"}:
+        with open(os.environ["OFFLINE"], "a") as file:
+            print(event, arguments, sys.argv, file=file)
+        raise OSError("this test has no network")
+
+
+if "OFFLINE" in os.environ:
+    sys.addaudithook(refuse)
+'''
+"""`sitecustomize.py`, which each Python process reads first that finds it in its PYTHONPATH."""
 
 ENVIRONMENT = {
     # A hook of git and a `make test` around this process are none of the copy's business.
@@ -89,32 +74,14 @@ def change(folder, settings):
     yaml.dump(content, path)
 
 
-def write_texts(folder):
-    """Write the articles and reviews that SETTINGS name."""
-    draw = random.Random(0)
-    words = [f"{stem}{end}" for stem in ("river", "house", "stone", "field", "bridge") for end in ("", "s", "ed", "er")]
-    texts = Path(folder) / "texts"
-    texts.mkdir()
-    sentences = [" ".join(draw.choices(words, k=draw.randint(4, 9))).capitalize() + "." for _ in range(480)]
-    articles = [" ".join(sentences[i : i + 4]) for i in range(0, len(sentences), 4)]
-    (texts / "articles.txt").write_text("\n\n".join(articles) + "\n")
-    moods = {"positive": ["good", "great", "happy", "fine"], "negative": ["bad", "awful", "sad", "poor"]}
-    rows = [
-        f"{' '.join(draw.choices(words + 2 * moods[label], k=7))} {number},{label}"
-        for number in range(60)
-        for label in moods
-    ]
-    (texts / "reviews.csv").write_text("\n".join(["text,sentiment", *rows]) + "\n")
-
-
 def copy_project(folder):
-    """Make `folder` a git repository of the working tree's code, small settings and texts, with one commit."""
+    """Make `folder` a git repository of the working tree's code, with settings for tests and one commit."""
     for path in tracked():
         if path.parts[0] in {"reports", "tests"} or path.name == "dvc.lock":
             continue
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / path, folder / path)
-    write_texts(folder)
+    (folder / "src" / "sitecustomize.py").write_text(GUARD)
     change(folder, SETTINGS)
     call(folder, "git init -q -b main && git add -A && git commit -qm start")
     return folder

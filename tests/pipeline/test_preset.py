@@ -1,8 +1,11 @@
 """Presets: differences that DVC reads back as what the file says."""
 
+import csv
+import io
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 
 from maskline.errors import UserError
 from maskline.params import PARAMS, parse, read_yaml
-from maskline.presets import merge, _render, flags, summary
+from maskline.presets import _render, flags, merge, summary
 
 ROOT = Path(__file__).parents[2]
 PRESETS = sorted((ROOT / "presets").glob("*.yaml"))
@@ -48,6 +51,24 @@ def test_every_preset_is_a_difference_that_dvc_reads_back(path, tmp_path):
     written = through_dvc(printed[1::2], ROOT / PARAMS, tmp_path)
     assert parse(written) == parse(merge(reference, preset))
     assert parse(written) != parse(reference)
+
+
+def test_the_texts_of_toy_are_what_it_says():
+    toy = ROOT / "presets" / "toy"
+    content = {path: path.read_text(encoding="ascii") for path in toy.iterdir()}
+    articles = content.pop(toy / "articles.txt").strip().split("\n\n")
+    assert len(set(articles)) == len(articles) == 60
+    assert all(article.count(" . ") == 1 and article.endswith(" .") for article in articles)  # two sentences each
+    sentences = [sentence for article in articles for sentence in article.split(" . ")]
+    assert len(set(sentences)) == 120
+    reviews = list(csv.DictReader(io.StringIO(content.pop(toy / "reviews.csv"))))
+    assert not content
+    texts = {review["text"] for review in reviews}
+    assert len(texts) == len(reviews) == 60
+    assert Counter(review["sentiment"] for review in reviews) == {"positive": 30, "negative": 30}
+    words = set(" ".join(articles).lower().split())
+    assert not {word for text in texts for word in text.lower().split()} - words
+    assert all(word.isalpha() or word in {".", ","} for word in words)
 
 
 def test_lists_nulls_and_text_that_looks_like_a_number(tmp_path):

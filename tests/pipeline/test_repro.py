@@ -46,17 +46,44 @@ def test_a_second_repro_has_nothing_to_do(project):
     assert not ran(call(project, "dvc repro").stdout)
 
 
+def test_the_preset_toy_learns_from_what_it_brings(project):
+    tokenizer = read_json(project / "data" / "tokenizer" / "tokenizer.json")
+    words = sorted(tokenizer["model"]["vocab"], key=tokenizer["model"]["vocab"].get)
+    assert words[:7] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "."]
+    lengths = read_json(project / "data" / "tokens" / "train" / "manifest.json")
+    assert lengths["sentences"] == 2 * lengths["documents"] == 96
+    pairs = read_json(project / "data" / "validation" / "manifest.json")
+    assert (pairs["is_next"], pairs["random"], pairs["no_pair"]) == (6, 6, 0)
+    pretraining = read_json(project / "reports" / "pretrain" / "metrics.json")
+    assert (pretraining["steps"], pretraining["labelled_pairs"], pretraining["last"]["epoch"]) == (720, 1440, 15)
+    assert [row["epoch"] for row in read_csv(project / "reports" / "pretrain" / "validation.csv")][-1] == "15.0"
+    scores = read_json(project / "reports" / "evaluate" / "metrics.json")
+    assert scores["mlm"]["loss"] < scores["mlm"]["unigram_loss"]
+    samples = (project / "reports" / "evaluate" / "samples.md").read_text()
+    assert samples.count("`[MASK]`") == 12
+
+
+def test_the_network_would_have_been_refused(project):
+    """The fixture has run all stages with the network refused, and nobody asked for it."""
+    asked = project / ".git" / "asked"
+    for ask in ("socket().connect(('127.0.0.1', 9))", "getaddrinfo('localhost', 9)"):
+        call(project, f'env PYTHONPATH=src python -c "import socket; socket.{ask}"', check=False, OFFLINE=str(asked))
+    events = [line.split()[0] for line in asked.read_text().splitlines()]
+    asked.unlink()
+    assert events == ["socket.connect", "socket.getaddrinfo"]
+
+
 def test_another_model_runs_from_pretrain_on_and_a_small_number_stays_one(project):
-    done = call(project, "dvc exp run -S model.layers=2 -S pretrain.peak_lr=0.00001 pretrain")
+    done = call(project, "dvc exp run -S model.layers=3 -S pretrain.peak_lr=0.00001 -S pretrain.epochs=1 pretrain")
     assert ran(done.stdout) == ["pretrain"]
     assert set(ran(call(project, "dvc repro --dry").stdout)) == AFTER
-    assert read_json(project / "data" / "models" / "pretrained" / "config.json")["num_hidden_layers"] == 2
+    assert read_json(project / "data" / "models" / "pretrained" / "config.json")["num_hidden_layers"] == 3
     assert load(project / "params.yaml").pretrain.peak_lr == 1e-5
     assert max(float(row["lr"]) for row in read_csv(project / "reports" / "pretrain" / "train.csv")) <= 1e-5
 
 
 def test_a_preset_that_torchrun_trained_is_an_experiment(project):
-    call(project, "dvc exp run $(python -m pipeline.preset mlm-only) premask")
+    call(project, "dvc exp run $(python -m pipeline.preset mlm-only) -S pretrain.epochs=1 premask")
     said = call(project, "torchrun --standalone --nproc-per-node 2 -m pipeline.pretrain").stdout
     assert "validation" in said
     trained = read_json(project / "reports" / "pretrain" / "metrics.json")
@@ -79,13 +106,14 @@ def test_after_an_experiment_that_fails_the_reference_comes_back(project):
 
 
 def test_killed_and_run_again_is_the_same_as_uninterrupted_and_another_seed_is_not(project):
-    call(project, "dvc exp run --temp -n whole -S seed=1 pretrain")
+    reference = read_csv(project / "reports" / "pretrain" / "validation.csv")
+    flags = "-S seed=1 -S pretrain.epochs=4 -S pretrain.checkpoint_every=24"
+    call(project, f"dvc exp run --temp -n whole {flags} pretrain")
     uninterrupted = outs(project, experiments(project)["whole"])
     assert uninterrupted["premask"] == outs(project)["premask"]
-    assert not uninterrupted["pretrain"].items() & outs(project)["pretrain"].items()
 
     call(project, "rm -r .dvc/cache/runs")  # or DVC would bring the result of that run back instead of running
-    command = ["dvc", "exp", "run", "-S", "seed=1", "pretrain"]
+    command = ["dvc", "exp", "run", *flags.split(), "pretrain"]
     with subprocess.Popen(
         command, cwd=project, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as running:
@@ -98,6 +126,10 @@ def test_killed_and_run_again_is_the_same_as_uninterrupted_and_another_seed_is_n
     assert ran(again) == ["pretrain"]
     assert "resuming after step" in again
     assert outs(project)["pretrain"] == uninterrupted["pretrain"]
+    # The rate is constant, so that the reference has done the same so far, from another seed.
+    curves = [read_csv(project / "reports" / "pretrain" / "validation.csv"), reference]
+    assert [[row["step"] for row in curve[:4]] for curve in curves] == 2 * [["48", "96", "144", "192"]]
+    assert all(row["mlm_loss"] != other["mlm_loss"] for row, other in zip(*curves, strict=False))
 
 
 def kill_at_first_state(running, project):
@@ -115,16 +147,16 @@ def kill_at_first_state(running, project):
 
 def test_a_queue_of_masking_rates_leaves_tokenizer_and_shards_alone(project):
     before = set(experiments(project))
-    call(project, "dvc exp run --queue -S masking.rate=0.2,0.4 pretrain && dvc queue start -j 2")
+    call(project, "dvc exp run --queue -S masking.rate=0.2,0.4 -S pretrain.epochs=1 pretrain && dvc queue start -j 2")
     deadline = time.monotonic() + 120
     while len(new := set(experiments(project)) - before) < 2:
         assert time.monotonic() < deadline, call(project, "dvc queue status").stdout
         time.sleep(0.2)
     call(project, "dvc queue stop")
-    for name in new:
-        made = outs(project, experiments(project)[name])
+    one, other = (outs(project, experiments(project)[name]) for name in new)
+    assert not one["pretrain"].items() & other["pretrain"].items()
+    for made in (one, other):
         assert {stage: made[stage] for stage in DATA} == {stage: outs(project)[stage] for stage in DATA}
-        assert not made["pretrain"].items() & outs(project)["pretrain"].items()
     compared = call(project, "python -m pipeline.compare && git restore reports").stdout
     (note,) = [line for line in compared.splitlines() if "pretrained and not evaluated" in line]
     assert all(name in note for name in new)  # the report of the reference is not taken for theirs
