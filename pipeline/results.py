@@ -19,7 +19,8 @@ def main(
     from maskline.reporting.tables import read_metrics, read_seconds, results
 
     Console(highlight=False).print(results(read_metrics(reports / "evaluate" / "metrics.json")))
-    for path in sorted(reports.rglob("timing.json")):
+    # Not those of reports/presets: they are of other runs.
+    for path in sorted([*reports.glob("*/timing.json"), *reports.glob("finetune/*/timing.json")]):
         seconds = read_seconds(path)
         typer.echo(f"{path.parent.relative_to(reports)}: {seconds:.0f} s")
     for path in sorted((reports / "figures").glob("*.png")):

@@ -13,11 +13,15 @@ def test_results_end_with_times_and_the_paths_of_the_figures(tmp_path, write_rep
     (reports / "pretrain" / "timing.json").write_text(json.dumps({"seconds": 241.4}))
     timing = {"pretrained_seconds": 60, "scratch_seconds": 59.7}
     (reports / "finetune" / "sentiment" / "timing.json").write_text(json.dumps(timing))
+    other = reports / "presets" / "small" / "pretrain"  # of another run
+    other.mkdir(parents=True)
+    (other / "timing.json").write_text(json.dumps({"seconds": 3}))
     (reports / "figures").mkdir()
     (reports / "figures" / "pretraining.png").touch()
     command = [sys.executable, "-m", "pipeline.results", "--reports", reports]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert lines[-3:] == ["finetune/sentiment: 120 s", "pretrain: 241 s", f"{reports}/figures/pretraining.png"]
+    assert not [line for line in lines if line.startswith("presets")]
     assert any("MLM loss (nats)" in line and "4.500" in line and "6.900" in line for line in lines)
 
 
