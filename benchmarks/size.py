@@ -14,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from numpy.typing import NDArray
 from ruamel.yaml import YAML
 
 from benchmarks.arabic import ABSENT, BUILT, raw, there, until
@@ -125,24 +124,20 @@ def arabic_again() -> Iterator[Article]:
 def synthetic() -> Iterator[Article]:
     """Yield articles without end, each drawn by its number alone.
 
-    Words occur as 1 / (rank + 2.7) (Mandelbrot 1953), so that new ones never cease to come, the frequent ones are
-    short, and sentences have letters in upper case, commas and full stops. Lengths are drawn by Poisson and
-    exponential laws.
+    Words occur as 1 / (rank + 2.7) (Mandelbrot 1953), so that the frequent ones are short and new ones come all the
+    time. A sentence begins with a capital and ends with a full stop.
     """
     words = [_word(rank) for rank in range(1, WORDS + 1)]
     sums = np.cumsum(1 / (np.arange(WORDS) + 2.7))
     for number in count():
         draw = np.random.default_rng([0, number])
-        lines = [_line(words, sums, draw) for _ in range(1 + int(draw.exponential(LINES - 1)))]
-        yield Article(str(number), f"Article {number}", "", "\n".join(lines))
-
-
-def _line(words: list[str], sums: NDArray[np.float64], draw: np.random.Generator) -> str:
-    lengths = 3 + draw.poisson(LINE_WORDS - 3, 1 + draw.poisson(LINE_SENTENCES - 1))
-    places = np.searchsorted(sums, draw.random(lengths.sum()) * sums[-1])
-    found = iter([words[place] for place in places.tolist()])
-    sentences = (list(islice(found, length)) for length in lengths.tolist())
-    return " ".join(f"{first.capitalize()} {' '.join(others)}." for first, *others in sentences)
+        lines = (1 + draw.poisson(LINE_SENTENCES - 1, 1 + int(draw.exponential(LINES - 1)))).tolist()
+        lengths = (3 + draw.poisson(LINE_WORDS - 3, sum(lines))).tolist()
+        places = np.searchsorted(sums, draw.random(sum(lengths)) * sums[-1])
+        drawn = iter([words[place] for place in places.tolist()])
+        sentences = (" ".join(islice(drawn, length)).capitalize() + "." for length in lengths)
+        text = "\n".join(" ".join(islice(sentences, size)) for size in lines)
+        yield Article(str(number), f"Article {number}", "", text)
 
 
 def _word(rank: int) -> str:
