@@ -26,6 +26,7 @@ def main(
     from maskline.params import load
     from maskline.storage import MANIFEST, read_manifest, sha256, write_json
     from maskline.tokenization.build import build
+    from maskline.tokenization.pretrained import check_segmented
     from maskline.tokenization.quality import check_quality, measure
     from maskline.tokenization.save import save
 
@@ -36,8 +37,13 @@ def main(
     def texts() -> Iterator[str]:
         return sample_lines(read_articles(corpus, "train"), share)
 
+    def held_out() -> Iterator[str]:
+        return (article.text for article in read_articles(corpus, "validation"))
+
     built = build(texts, settings, loaded.corpus.language)
-    metrics = measure(built.tokenizer, (article.text for article in read_articles(corpus, "validation")))
+    if settings.kind == "pretrained" and settings.pretrained.segmented:
+        check_segmented(held_out())
+    metrics = measure(built.tokenizer, held_out())
     if settings.kind != "pretrained":
         metrics["train_share"] = share
     write_json(report / "metrics.json", metrics)

@@ -183,6 +183,11 @@ def test_an_empty_split_says_how_many_articles_there_are(tmp_path, fraction, spl
         corpus(tmp_path / "corpus", map(article, range(3)), validation_fraction=fraction)
 
 
+def test_one_article_cannot_be_in_both_splits(tmp_path):
+    with pytest.raises(UserError, match="has one article, and needs one to train on and one to validate: add articles"):
+        corpus(tmp_path / "corpus", [article(1)])
+
+
 def test_an_interrupted_run_is_no_corpus_and_the_next_one_starts_afresh(tmp_path):
     def broken():
         yield from map(article, range(1500))

@@ -11,6 +11,7 @@ from maskline.corpus.selection import write_corpus
 from maskline.params import read_yaml
 from maskline.storage import MANIFEST, read_json, read_manifest, sha256
 from maskline.tokenization.load import load_tokenizer
+from tests.theirs import write_theirs
 
 
 @pytest.fixture(name="corpus")
@@ -83,6 +84,18 @@ def test_a_vocabulary_that_spells_words_out_fails_the_stage_and_leaves_the_figur
     assert read_json(tmp_path / "out" / "report" / "metrics.json")["tokens_per_word"] == 4
     assert not (tmp_path / "out" / "tokenizer").exists()
     assert run(tmp_path / "corpus", min_frequency=1000, max_fertility=None).returncode == 0
+
+
+def test_segments_that_a_tokenizer_expects_are_asked_for(corpus, tmp_path):
+    theirs = {"name": str(write_theirs(tmp_path / "arabertv2", extra=["ال+", "+ها"])), "revision": None}
+    for segmented, message in (
+        (False, f"error: {theirs['name']} expects text segmented by Farasa (its vocabulary has +ها, ال+)"),
+        (True, "error: tokenizer.pretrained.segmented is true, but no word of the validation split is a segment"),
+    ):
+        done = run(corpus, kind="pretrained", pretrained={**theirs, "segmented": segmented})
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert done.stderr.startswith(message)
+        assert not (tmp_path / "out" / "tokenizer").exists()
 
 
 def test_an_incomplete_corpus_is_one_line(corpus):

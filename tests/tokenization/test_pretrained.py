@@ -14,6 +14,7 @@ from maskline.storage import read_json, read_manifest
 from maskline.tokenization.build import build
 from maskline.tokenization.encoding import ChunkEncoder
 from maskline.tokenization.load import load_tokenizer
+from maskline.tokenization.pretrained import check_segmented
 from maskline.tokenization.save import save
 from tests.theirs import ODD, USUAL, write_theirs
 
@@ -84,6 +85,13 @@ def test_a_tokenizer_of_segments_is_not_given_plain_text(where, params, tmp_path
     with pytest.raises(UserError, match=r"expects text segmented by Farasa \(its vocabulary has \+ها, ال\+\)"):
         take(params, theirs)
     assert take(params, theirs, segmented=True).provenance["pretrained"]["segmented"] is True
+
+
+def test_text_that_is_said_to_be_segmented_holds_segments():
+    check_segmented(["كتاب", "و+ ال+ كتاب +ها"])
+    for texts in ([], ["وكتابها 1+ + C+ +", "a+b"]):
+        with pytest.raises(UserError, match=r"segmented is true, but no word .* is a segment such as ال\+"):
+            check_segmented(texts)
 
 
 def test_a_name_on_the_hub_is_pinned(params):

@@ -45,7 +45,7 @@ def find(patterns: Iterable[str], formats: Iterable[str], key: str, *, gzipped: 
     for path in paths:
         if (suffix(path) if gzipped else path.suffix) not in formats:
             also = " (.gz may follow)" if gzipped else ""
-            raise UserError(f"{path} is none of {', '.join(formats)}{also}: name it as what it is")
+            raise UserError(f"{path} is none of {', '.join(formats)}{also}: unpack it, or name it as what it is")
     return list(paths)
 
 

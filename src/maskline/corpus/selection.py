@@ -151,6 +151,10 @@ class _Selection:
                     if self.validation_fraction is None
                     else f"corpus.validation_fraction (now {self.validation_fraction:g})"
                 )
+                if kept == 1 and self.validation_fraction is not None:
+                    raise UserError(
+                        "the corpus has one article, and needs one to train on and one to validate: add articles"
+                    )
                 raise UserError(
                     f"the {split} split is empty: all {kept} articles are in the other one; add articles, or change "
                     f"{remedy}"

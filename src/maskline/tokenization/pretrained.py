@@ -1,6 +1,7 @@
 """Somebody else's tokenizer, of BERT's kind: vocabulary, ids, special tokens, length and normalization are its own."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,19 @@ def load_pretrained(params: PretrainedTokenizer) -> tuple[Tokenizer, dict[str, A
     _check_segmentation(params, {*vocabulary, *(loaded.init_kwargs.get("never_split") or ())})
     kept = {name: loaded.init_kwargs[name] for name in _KEPT if loaded.init_kwargs.get(name) is not None}
     return backend, tokens | kept | {"model_max_length": int(loaded.model_max_length)}
+
+
+def check_segmented(texts: Iterable[str]) -> None:
+    """Refuse plain text where it is said to be segmented.
+
+    Raises:
+        UserError: no word of `texts` is a segment.
+    """
+    if not any(_SEGMENT.fullmatch(word) for text in texts for word in text.split()):
+        raise UserError(
+            "tokenizer.pretrained.segmented is true, but no word of the validation split is a segment such as ال+: "
+            "segment corpus and tasks by Farasa first, or take a tokenizer of plain text"
+        )
 
 
 def _read(params: PretrainedTokenizer) -> Any:
