@@ -1,6 +1,7 @@
 """A copy of this project, in which tests run the pipeline."""
 
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -10,8 +11,43 @@ from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[1]
 
-SETTINGS = {"compute.device": "cpu", "compute.threads": 1, "compute.workers": 1}
+COMPUTE = {"compute.device": "cpu", "compute.threads": 1, "compute.workers": 1}
 """Dotted key -> value: what the copy changes in params.yaml, and no stage depends on."""
+
+SETTINGS = {
+    "corpus.source": "files",
+    "corpus.min_characters": 10,
+    "corpus.validation_fraction": 0.2,
+    "corpus.files.paths": ["texts/articles.txt"],
+    "tasks.sentiment.source": "files",
+    "tasks.sentiment.encoding": "utf-8",
+    "tasks.sentiment.validation_fraction": 0.2,
+    "tasks.sentiment.test_fraction": 0.2,
+    "tasks.sentiment.files.paths": ["texts/reviews.csv"],
+    "tokenizer.vocab_size": 130,
+    "tokenizer.max_unk_rate": 0.5,
+    "premask.max_seq_length": 24,
+    "model.layers": 1,
+    "model.hidden": 16,
+    "model.intermediate": 24,
+    "model.max_positions": 32,
+    "pretrain.max_seq_length": 24,
+    "pretrain.steps": 200,
+    "pretrain.global_batch": 6,
+    "pretrain.micro_batch": 3,
+    "pretrain.warmup_steps": 2,
+    "pretrain.evaluate_every": 100,
+    "pretrain.checkpoint_every": 10,
+    "pretrain.log_every": 5,
+    "finetune.sentiment.max_seq_length": 16,
+    "finetune.sentiment.epochs": 2,
+    "finetune.sentiment.global_batch": 8,
+    "finetune.sentiment.micro_batch": 8,
+    "finetune.sentiment.warmup_steps": 2,
+    "evaluate.samples": 3,
+    **COMPUTE,
+}
+"""The same for a run that is smaller still than the preset `toy`, on the texts of `write_texts`."""
 
 GUARD = '''"""Refuse the network and write who asked for it into the file that OFFLINE names; do nothing without it."""
 
@@ -74,6 +110,24 @@ def change(folder, settings):
     yaml.dump(content, path)
 
 
+def write_texts(folder):
+    """Write the articles and reviews that SETTINGS name."""
+    draw = random.Random(0)
+    words = [f"{stem}{end}" for stem in ("river", "house", "stone", "field", "bridge") for end in ("", "s", "ed", "er")]
+    texts = Path(folder) / "texts"
+    texts.mkdir()
+    sentences = [" ".join(draw.choices(words, k=draw.randint(4, 9))).capitalize() + "." for _ in range(480)]
+    articles = [" ".join(sentences[i : i + 4]) for i in range(0, len(sentences), 4)]
+    (texts / "articles.txt").write_text("\n\n".join(articles) + "\n")
+    moods = {"positive": ["good", "great", "happy", "fine"], "negative": ["bad", "awful", "sad", "poor"]}
+    rows = [
+        f"{' '.join(draw.choices(words + 2 * moods[label], k=7))} {number},{label}"
+        for number in range(60)
+        for label in moods
+    ]
+    (texts / "reviews.csv").write_text("\n".join(["text,sentiment", *rows]) + "\n")
+
+
 def copy_project(folder):
     """Make `folder` a git repository of the working tree's code, with settings for tests and one commit."""
     for path in tracked():
@@ -82,6 +136,6 @@ def copy_project(folder):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / path, folder / path)
     (folder / "src" / "sitecustomize.py").write_text(GUARD)
-    change(folder, SETTINGS)
+    change(folder, COMPUTE)
     call(folder, "git init -q -b main && git add -A && git commit -qm start")
     return folder
