@@ -45,8 +45,8 @@ def export(
 ) -> None:
     """Write `model` to `directory` as Hugging Face's `architecture`, with the files of `tokenizer` and a model card.
 
-    As `BertModel` it is the encoder, and its heads are in a file beside it. Without `nsp` nothing trained the pooler and
-    the head of next-sentence prediction: they stay out.
+    As `BertModel` it is the encoder, and its heads are in a file beside it. Without `nsp` nothing trained the pooler
+    and the head of next-sentence prediction: they stay out.
     """
     fresh_directory(directory)
     params = model.encoder.params
