@@ -18,3 +18,5 @@ SUBJECTS = (
     "dump_extraction",
 )
 """The modules that measure, in the order of the summary."""
+BY_NAME_ALONE = ("size",)
+"""Those of them that nobody waits for who asks for all: minutes of the stages themselves, with no peer beside them."""
