@@ -105,9 +105,8 @@ def prose(title: str, text: str, site: Site, language: str) -> Prose:
     text = _inline(_without_links(_without_tables(text), site))
     counts = Counter[str]()
     kept: list[str] = []
-    cut = announced = (
-        False  # whether the item before was left out, and all items of a list that `kept` ends by announcing
-    )
+    cut = False  # whether the item before was left out
+    announced = False  # whether `kept` ends by announcing a list of which every item so far was left out
     for paragraph, marker in _paragraphs(text, counts):
         mended = _finished(paragraph, language, counts)
         if announced and not marker:
