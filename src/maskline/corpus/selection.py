@@ -144,17 +144,15 @@ class _Selection:
                 f"the corpus is empty: of {self.read} articles read, none is left ({reasons}); "
                 "check corpus.source, or lower corpus.min_characters"
             )
+        if kept == 1 and self.validation_fraction is not None:
+            raise UserError("the corpus has one article, and needs one to train on and one to validate: add articles")
+        remedy = (
+            "what corpus.files.validation_paths or corpus.hub.validation_split holds out"
+            if self.validation_fraction is None
+            else f"corpus.validation_fraction (now {self.validation_fraction:g})"
+        )
         for split, counts in self.splits.items():
             if not counts["articles"]:
-                remedy = (
-                    "what corpus.files.validation_paths or corpus.hub.validation_split holds out"
-                    if self.validation_fraction is None
-                    else f"corpus.validation_fraction (now {self.validation_fraction:g})"
-                )
-                if kept == 1 and self.validation_fraction is not None:
-                    raise UserError(
-                        "the corpus has one article, and needs one to train on and one to validate: add articles"
-                    )
                 raise UserError(
                     f"the {split} split is empty: all {kept} articles are in the other one; add articles, or change "
                     f"{remedy}"
