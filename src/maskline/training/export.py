@@ -89,13 +89,13 @@ def load_pretraining_model(directory: Path, stage: str = "pretrain") -> Pretrain
     return model
 
 
-def load_encoder(directory: Path, stage: str = "pretrain") -> Encoder:
-    """Return the encoder of the model in `directory`, pretrained or fine-tuned, which `stage` wrote.
+def load_encoder(directory: Path) -> Encoder:
+    """Return the encoder of the model in `directory`, pretrained or fine-tuned.
 
     Raises:
         UserError: the directory is incomplete or damaged.
     """
-    params, vocab_size, weights = read_model(directory, stage)
+    params, vocab_size, weights = read_model(directory, "pretrain")
     model = PretrainingModel(params, vocab_size)
     from_hugging_face(model, weights)
     return model.encoder
