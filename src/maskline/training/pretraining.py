@@ -158,7 +158,7 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
             metrics = write_reports(paths.reports, result.progress, model, recipe, batches.counts)
             _export(model, paths.last, params, paths, metrics["last"], identity)
             if params.model.mlm_head != "bert":
-                reporter.say(f"pretrain: exported as BertModel, which BERT's head is no part of; ours is in {HEADS}")
+                reporter.say(f"pretrain: exported as BertModel: BERT has no such head as ours, which is in {HEADS}")
             model.load_state_dict(result.best_weights)
             _export(model, paths.best, params, paths, metrics["best"], identity)
             run.discard()
