@@ -9,11 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from benchmarks.peers.peer import Batch, Feature, Peer, Recipe
+from benchmarks.peers.peer import IGNORE, Batch, Feature, Peer, Recipe
 from maskline.model.convert import config
 from maskline.params import Params
-
-IGNORE = -100
 
 
 class HuggingFace(Peer):

@@ -7,6 +7,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+IGNORE = -100
+"""The label that no loss counts, here and in `transformers`."""
 Batch = dict[str, Tensor]
 Feature = dict[str, Any]
 """An example as a tokenizer of `transformers` gives it, unmasked: `input_ids`, `token_type_ids` and

@@ -14,11 +14,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from benchmarks.peers.peer import Batch, Feature, Peer, Recipe
+from benchmarks.peers.peer import IGNORE, Batch, Feature, Peer, Recipe
 from maskline.params import MaskingRates, ModelParams, Params
 from maskline.tokenization.load import SpecialIds
 
-IGNORE = -100
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"gelu": F.gelu, "relu": F.relu}
 # Ours and Hugging Face's, longer names first.
 _NAMES = (

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.peers.peer import Batch, Feature, Peer, Recipe
-from benchmarks.peers.plain import IGNORE, Bert, Block
+from benchmarks.peers.peer import IGNORE, Batch, Feature, Peer, Recipe
+from benchmarks.peers.plain import Bert, Block
 from maskline.params import ModelParams, Params
 from maskline.tokenization.load import SpecialIds
 
