@@ -169,9 +169,8 @@ def test_a_second_length_with_too_few_examples_is_told_before_the_first_update(m
         f"the train split gives {batch - 1} examples, fewer than pretrain.global_batch {batch} at final_seq_length 32: "
         "lower it, or add articles"
     )
-    write_shards(
-        mine / "tokens" / "train", [[[5] * 21]] * 60, tokenizer=mine / "tokenizer"
-    )  # one piece of a longer pair
+    # One piece of a longer pair.
+    write_shards(mine / "tokens" / "train", [[[5] * 21]] * 60, tokenizer=mine / "tokenizer")
     with pytest.raises(UserError, match="no sentence pairs at final_seq_length 48 "):
         pretrain(tiny_params({"model.max_positions": 48, "pretrain.final_seq_length": 48}), paths(mine), CPU)
 
