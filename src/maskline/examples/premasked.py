@@ -164,7 +164,7 @@ def read_premasked(directory: Path) -> PremaskedSet:
     with pa.memory_map(str(directory / PREMASKED)) as source:
         table = pa.ipc.open_file(source).read_all()
     if not len(table):
-        raise UserError(f"{directory} holds no examples: add articles, or raise corpus.validation_fraction")
+        raise UserError(f"{directory} holds no examples: add articles, or hold out more (corpus.validation_fraction)")
     lists = {
         name: [row.values.to_numpy() for row in table[name]]
         for name in ("input_ids", "token_type_ids", "masked_positions", "masked_labels")
