@@ -122,7 +122,9 @@ class TokenShards:
         self.vocab_size = int(self.manifest["vocab_size"])
         self.shards = [_open(directory / name) for name in sorted(self.manifest["files"])]
         if not self.manifest["tokens"]:
-            raise UserError(f"{directory} holds no tokens: add articles, or hold out others (corpus.validation_fraction)")
+            raise UserError(
+                f"{directory} holds no tokens: add articles, or hold out others (corpus.validation_fraction)"
+            )
 
     def __iter__(self) -> Iterator[Shard]:
         return iter(self.shards)
