@@ -80,6 +80,13 @@ def test_a_directory_without_data_is_one_line(tmp_path):
     assert "\n" not in str(caught.value)
 
 
+def test_an_empty_file_is_one_line(dataset):
+    (dataset / "train.jsonl").write_text("")
+    (dataset / "test.jsonl").write_text('{"text": "one"}\n')
+    with pytest.raises(UserError, match=r"cannot read the dataset .*wiki \(a file of it is empty\)"):
+        hub.read(corpus(dataset))
+
+
 def test_a_broken_file_is_one_line(dataset):
     (dataset / "train.jsonl").write_text('{"text": "one"}\n{"text": broken\n')
     with pytest.raises(UserError, match=r"cannot read the dataset .*wiki") as caught:

@@ -81,6 +81,8 @@ def open_dataset(hub: HubCorpus | HubTask, section: str) -> HubDataset:
         provenance["revision"] = hub.revision
     try:
         splits = load_dataset(hub.dataset, hub.config, revision=None if local else hub.revision, streaming=True)
+    except StopIteration:  # what `datasets` lets pass where the first file of JSON lines has none
+        raise UserError(_failure(hub.dataset, section, ValueError("a file of it is empty"))) from None
     except (OSError, ValueError) as error:
         raise UserError(_failure(hub.dataset, section, error)) from None
     return HubDataset({name: splits[name] for name in sorted(splits)}, provenance, licence)
