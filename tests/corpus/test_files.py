@@ -149,6 +149,17 @@ def test_wikitext_in_every_format(tmp_path):
     assert len({article.id for article in a}) == 2
 
 
+@pytest.mark.parametrize("text", ["one\n\ntwo\n", "\n= One =\none\n= Two =\ntwo\n"])
+def test_text_without_titles_is_no_wikitext(tmp_path, text):
+    (tmp_path / "a.txt").write_text(text)
+    for limit in (None, 1):
+        found = read([tmp_path / "a.txt"], layout="wikitext", max_articles=limit)
+        with pytest.raises(UserError, match=r"a.txt has no line ` = Title = ` .* set corpus.layout to articles"):
+            list(found.articles)
+    (tmp_path / "b.txt").write_text(f"{text}\n = Three = \n\nthree\n")
+    assert len(list(read([tmp_path / "b.txt"], layout="wikitext").articles)) == 2
+
+
 def test_what_is_held_out_is_cleaned_and_laid_out_as_the_rest(tmp_path):
     (tmp_path / "a.txt").write_text(" \n = One = \n \n a [[b]] c \n")
     (tmp_path / "b.txt").write_text(" \n = Two = \n \n d [[e]] f \n \n = Three = \n \n g \n")

@@ -58,12 +58,22 @@ def articles_of(records: Iterable[Record], name: str, layout: Layout) -> Iterato
     """Yield the articles in `records`: each is one, or with the layout `wikitext` holds lines of them.
 
     `name` says in errors where the records are from.
+
+    Raises:
+        UserError: a record has no text, or no line of text that should be WikiText is a title.
     """
     if layout == "articles":
         yield from (article_of(record, name) for record in records)
     else:
         lines = (line for record in records for line in field(record, "text", name).removesuffix("\n").split("\n"))
-        yield from (article_of(titled._asdict(), name) for titled in wikitext.articles_of(lines))
+        found = wikitext.articles_of(lines)
+        first = list(islice(found, 2))
+        if [titled.title for titled in first] == [""]:
+            raise UserError(
+                f"{name} has no line ` = Title = ` between two blank ones, where an article of WikiText begins: "
+                "check it, or set corpus.layout to articles"
+            )
+        yield from (article_of(titled._asdict(), name) for titled in chain(first, found))
 
 
 def _articles(path: Path, layout: Layout) -> Iterator[Article]:
