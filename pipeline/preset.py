@@ -18,13 +18,15 @@ def main(
     from maskline.presets import flags, summary
 
     files = {path.stem: path for path in sorted(presets.glob("*.yaml"))}
+    if not files:
+        raise UserError(f"no preset in {presets}: run from the folder of the project, or name theirs with --presets")
     if name is None:
-        width = max(map(len, files), default=0)
+        width = max(map(len, files))
         for stem, path in files.items():
             typer.echo(f"{stem:{width}}  {summary(path)}")
         return
     if name not in files:
-        raise UserError(f"no preset {name} in {presets}: there are {', '.join(files) or 'none'}")
+        raise UserError(f"no preset {name} in {presets}: there are {', '.join(files)}")
     typer.echo(" ".join(flags(files[name], params)))
 
 

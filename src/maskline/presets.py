@@ -20,7 +20,7 @@ def summary(path: Path) -> str:
     Raises:
         UserError: there is none.
     """
-    first, _, _ = path.read_text(encoding="utf-8", errors="replace").partition("\n")
+    first, _, _ = path.read_text(encoding="utf-8-sig", errors="replace").partition("\n")
     if not first.startswith("# "):
         raise UserError(f"{path}: the first line must be a comment that says what the preset is for")
     return first.removeprefix("# ")

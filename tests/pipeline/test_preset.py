@@ -132,6 +132,19 @@ def test_a_summary_that_is_not_utf_8_ends_no_list(tmp_path):
     assert summary(tmp_path / "a.yaml") == "caf\ufffd"
 
 
+def test_a_byte_order_mark_is_no_part_of_a_summary(tmp_path):
+    (tmp_path / "a.yaml").write_text("# of an editor\nseed: 1\n", encoding="utf-8-sig")
+    assert summary(tmp_path / "a.yaml") == "of an editor"
+    assert flags(tmp_path / "a.yaml", PARAMS) == ["-S", "seed=1"]
+
+
+def test_a_folder_without_presets_is_no_empty_list(tmp_path):
+    command = [sys.executable, "-m", "pipeline.preset", "--presets", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"error: no preset in {tmp_path}: run from the folder of the project")
+
+
 def test_the_list_and_an_unknown_name():
     command = [sys.executable, "-m", "pipeline.preset"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
