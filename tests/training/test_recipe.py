@@ -87,6 +87,24 @@ def test_a_run_with_a_growing_batch_may_be_interrupted(data, tmp_path, micro_bat
 LENGTHS = {"pretrain__final_seq_length": 32, "pretrain__log_every": 1}
 
 
+@pytest.mark.parametrize("changes", [{}, RAMP, {"pretrain__final_seq_length": 32, "pretrain__final_share": 0.5}])
+def test_once_an_epoch_is_at_the_end_of_each(data, tmp_path, changes):
+    steps = 70
+    recipe = params(**changes, pretrain__steps=steps, pretrain__evaluate_every=None, pretrain__log_every=None)
+    objective = Objective(data, recipe)
+    ends = [step for step in range(1, steps) if int(objective.epochs(step)) > int(objective.epochs(step - 1))]
+    assert len(ends) >= 3
+    for number, step in enumerate(ends, 1):
+        assert objective.epochs(step - 1) < number <= objective.epochs(step)
+    whole = run(objective, recipe, tmp_path / "whole")
+    assert [row["step"] for row in whole.progress.train] == [*ends, steps]
+    assert [row["step"] for row in whole.progress.validation] == [*ends, steps]
+    stops = ends[0], ends[1] - 1
+    parts = run_in_parts(lambda stop: Objective(data, recipe, stop), recipe, tmp_path / "parts", *stops)
+    assert parts.progress.train == whole.progress.train
+    assert parts.progress.validation == whole.progress.validation
+
+
 @pytest.mark.parametrize("switch", [1, 6, 11])
 @pytest.mark.parametrize("nsp", [True, False])
 def test_a_run_of_two_lengths_may_be_interrupted_around_the_switch(data, tmp_path, switch, nsp):

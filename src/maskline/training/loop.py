@@ -73,11 +73,11 @@ class Objective(Protocol):
 
 @dataclass
 class Cadence:
-    """How often things happen, in updates."""
+    """How often things happen, in updates; None: at the first update that ends an epoch."""
 
-    evaluate: int
+    evaluate: int | None
     checkpoint: int
-    log: int
+    log: int | None
 
 
 @dataclass
@@ -191,9 +191,9 @@ def train(
 
             last = progress.step == steps
             stop = distributed.sum_over_ranks([interrupted()], objective.device) != [0]
-            if progress.step % cadence.log == 0 or last:
+            if last or _due(cadence.log, progress.step, objective):
                 progress.close_row(params.peak_lr * scale, objective)
-            if progress.step % cadence.evaluate == 0 or last:
+            if last or _due(cadence.evaluate, progress.step, objective):
                 metrics = _finite(objective.evaluate())
                 if progress.score(metrics, objective):
                     best_weights = _copy(model)
@@ -280,6 +280,14 @@ def _means(sums: Mapping[str, float], targets: Mapping[str, float]) -> dict[str,
 def _finite(metrics: Metrics) -> Metrics:
     """Return `metrics` with None for what is no finite number: no JSON or CSV could hold it."""
     return {name: value if value is not None and math.isfinite(value) else None for name, value in metrics.items()}
+
+
+def _due(every: int | None, step: int, objective: Objective) -> bool:
+    """Return whether what happens `every` so many updates, or once an epoch with None, happens after update `step`."""
+    if every is not None:
+        return step % every == 0
+    # A ramp's epochs take ever fewer updates. Rounded, as an epoch may be a sum of parts of two sequence lengths.
+    return int(round(objective.epochs(step), 9)) > int(round(objective.epochs(step - 1), 9))
 
 
 def _epoch(step: int, objective: Objective) -> float:

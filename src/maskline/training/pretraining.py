@@ -127,8 +127,7 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     place(model, params.compute, device)
     objective = PretrainingObjective(model, batches, validation, params, device)
     steps = objective.steps
-    epoch = max(1, batches.updates(1))
-    cadence = Cadence(recipe.evaluate_every or epoch, recipe.checkpoint_every, recipe.log_every or epoch)
+    cadence = Cadence(recipe.evaluate_every, recipe.checkpoint_every, recipe.log_every)
 
     leads = distributed.rank() == 0
     identity = _identity(params, paths)
