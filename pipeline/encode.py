@@ -46,6 +46,10 @@ def main(
     from rich.table import Table
     from rich.text import Text
 
+    from maskline.evaluation.direction import isolated
+
+    console = Console(highlight=False)
+    shape = isolated if console.is_terminal else str  # a file or another program gets the tokens as they are
     length, hidden = found.vectors.shape
     shown = min(dimensions, hidden)
     table = Table("token", "id", "segment", *map(str, range(shown)), box=box.SIMPLE_HEAD)
@@ -53,9 +57,8 @@ def main(
         column.justify = "right"
     columns = (found.tokens, found.input_ids, found.token_type_ids, found.vectors)
     for token, number, segment, vector in zip(*columns, strict=True):
-        table.add_row(Text(token), str(number), str(segment), *(f"{value:.3f}" for value in vector[:shown]))
+        table.add_row(Text(shape(token)), str(number), str(segment), *(f"{value:.3f}" for value in vector[:shown]))
     typer.echo(f"shapes: tokens (1, {length}), vectors (1, {length}, {hidden}), that of [CLS] (1, {hidden})")
-    console = Console(highlight=False)
     needed = Measurement.get(console, console.options.update(max_width=1_000_000), table).maximum
     console.width = max(console.width, needed)  # a narrow terminal wraps the lines; squeezed columns would show nothing
     console.print(table)

@@ -25,19 +25,22 @@ def main(
     from rich.table import Table
     from rich.text import Text
 
+    from maskline.evaluation.direction import isolated
     from maskline.evaluation.masks import fill_masks
     from maskline.tokenization.load import load_tokenizer
     from maskline.training.export import load_pretraining_model
 
     loaded = load_pretraining_model(model)
     fills = fill_masks(loaded, load_tokenizer(model), text, top, torch.device("cpu"))
+    console = Console(highlight=False)
+    shape = isolated if console.is_terminal else str  # a file or another program gets the text as it is
     for number, candidates in enumerate(fills, 1):
         title = f"[MASK] {number} of {len(fills)}" if len(fills) > 1 else None
         table = Table("token", "probability", "sentence", box=box.SIMPLE_HEAD, title=title and Text(title))
         table.columns[1].justify = "right"
         for token, probability, sentence in candidates:
-            table.add_row(Text(token), f"{probability:.3f}", Text(sentence))
-        Console(highlight=False).print(table)
+            table.add_row(Text(shape(token)), f"{probability:.3f}", Text(shape(sentence)))
+        console.print(table)
 
 
 if __name__ == "__main__":

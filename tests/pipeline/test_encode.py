@@ -1,10 +1,13 @@
+import importlib
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 import transformers
+from rich.console import Console
 
 from pipeline.cli import run
 from pipeline.encode import main
@@ -72,6 +75,31 @@ def test_all_dimensions_fit_however_narrow_the_terminal(encode, monkeypatch):
     (row,) = [line.split() for line in output.splitlines() if "[CLS]" in line and "shapes" not in line]
     assert len(row) == 3 + 16
     assert "of 16 dimensions" not in output
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_numbers_keep_their_places_beside_text_from_right_to_left(encode, monkeypatch, terminal):
+    monkeypatch.setattr(tokens := "maskline.evaluation.embedding.token_vectors", _arabic(tokens))
+    monkeypatch.setattr(Console, "is_terminal", terminal)
+    monkeypatch.setenv("NO_COLOR", "1")
+    _, output, _ = encode("the")
+    first, second = output.splitlines()[4:6]
+    assert "[CLS]" in first
+    assert "\u2068" not in first
+    assert ("\u2068كتاب\u2069  " in second) == terminal
+    assert "كتاب" in second
+
+
+def _arabic(name):
+    """Return the function `name` with كتاب in place of the second token."""
+    module, _, function = name.rpartition(".")
+    original = getattr(importlib.import_module(module), function)
+
+    def changed(*arguments):
+        found = original(*arguments)
+        return replace(found, tokens=[found.tokens[0], "كتاب", *found.tokens[2:]])
+
+    return changed
 
 
 def test_brackets_stay_as_typed(encode):

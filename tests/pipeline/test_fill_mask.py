@@ -1,7 +1,9 @@
 import sys
 
 import pytest
+from rich.console import Console
 
+from maskline.evaluation.masks import Fill
 from pipeline.cli import run
 from pipeline.fill_mask import main
 
@@ -27,6 +29,18 @@ def test_a_table_per_mask(fill):
     assert "[MASK] 2 of 2" in output
     assert output.count("meets the [MASK].") == 2
     assert output.count("The [MASK] meets") == 2
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_probabilities_keep_their_places_beside_text_from_right_to_left(fill, monkeypatch, terminal):
+    fills = [[Fill("كتاب", 0.5, "هذا كتاب"), Fill("a", 0.25, "a a")]]
+    monkeypatch.setattr("maskline.evaluation.masks.fill_masks", lambda *_: fills)
+    monkeypatch.setattr(Console, "is_terminal", terminal)
+    _, output, _ = fill("[MASK]")
+    row = next(line for line in output.splitlines() if "0.500" in line)
+    assert (row.count("\u2068"), row.count("\u2069")) == ((2, 2) if terminal else (0, 0))
+    assert row.index("كتاب") < row.index("0.500") < row.index("هذا")
+    assert "\u2068" not in next(line for line in output.splitlines() if "0.250" in line)
 
 
 def test_five_by_default_and_brackets_stay_as_typed(fill):
