@@ -1,6 +1,6 @@
 """The preset arabic-mlm against the textbook's loop: what both end at after its epochs, and how long each takes.
 
-Both train the same architecture on the same windows of text, from weights drawn alike and by the same schedule, and are
+Both train the same architecture on the same windows of text, from the same weights and by the same schedule, and are
 scored by the same code on the fixed validation set. As in `time_to_loss`, a time is the number of updates times what an
 update takes, measured in turns. The loop's own logits, at every position, cost it hours: where it is run to its end it
 leaves out those that its loss ignores, which changes no number of it; its time is that of the loop as it stands.
@@ -22,11 +22,12 @@ from benchmarks.corpus import made
 from benchmarks.measure import Row, Series, interleaved
 from benchmarks.ours import Features, Ours, objective, resolved
 from benchmarks.peers.peer import Recipe
-from benchmarks.peers.plain import Labelled, Plain, to_hugging_face
+from benchmarks.peers.plain import Labelled, Plain, begin_with, to_hugging_face
 from benchmarks.report import REPORTS, cores
 from maskline.errors import UserError
 from maskline.examples.batches import PretrainingBatches
 from maskline.model.convert import from_hugging_face
+from maskline.model.convert import to_hugging_face as ours_to_hugging_face
 from maskline.params import PARAMS, Params, load, read_yaml
 from maskline.presets import merge
 from maskline.storage import read_json, write_json
@@ -168,6 +169,7 @@ def plain(params: Params, data: Path) -> list[Score]:
     judge = objective(params, data, CPU)
     assert isinstance(judge.batches, PretrainingBatches), "of one sequence length"
     peer = _peer(Labelled, params, data, judge.steps)
+    begin_with(peer.bert, ours_to_hugging_face(judge.model))
     epochs, size = params.pretrain.epochs or 1, params.pretrain.global_batch
     scores, updates = [], 0
     for epoch in range(1, epochs + 1):

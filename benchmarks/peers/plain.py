@@ -7,7 +7,7 @@ the one matrix that a textbook's Transformer ends in.
 
 # Dimensions: B batch, T sequence, D hidden, V vocabulary.
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -174,6 +174,13 @@ def to_hugging_face(bert: Bert) -> dict[str, Tensor]:
         else:
             found[theirs] = tensor
     return found
+
+
+def begin_with(bert: Bert, theirs: Mapping[str, Tensor]) -> None:
+    """Copy weights under Hugging Face's names into `bert`."""
+    with torch.no_grad():
+        for name, tensor in to_hugging_face(bert).items():
+            tensor.copy_(theirs[name])  # the parts of a stacked matrix are views of it
 
 
 def mask(ids: Tensor, keep: Tensor, rates: MaskingRates, mask_id: int, vocab_size: int) -> tuple[Tensor, Tensor]:

@@ -7,7 +7,7 @@ import torch
 from benchmarks.ours import Features, Ours, objective, real_tokens
 from benchmarks.peers.hf import HuggingFace, LabelledHuggingFace, trainer_rate
 from benchmarks.peers.peer import Recipe
-from benchmarks.peers.plain import Labelled, Plain, mask
+from benchmarks.peers.plain import Labelled, Plain, begin_with, mask
 from benchmarks.peers.plain import to_hugging_face as of_plain
 from benchmarks.peers.positions import Positions
 from maskline.model.convert import from_hugging_face, to_hugging_face
@@ -160,6 +160,11 @@ LINEAR = {"pretrain.precision": "fp32", "model.mlm_head": "linear", "model.activ
 def test_the_weights_of_the_textbook_make_ours_give_its_loss(changes, data):
     params = tiny_params(changes)
     made, peer = objective(params, data, CPU), Plain(params, VOCAB_SIZE, SPECIAL, RECIPE, CPU)
+    begun, other = Plain(params, VOCAB_SIZE, SPECIAL, RECIPE, CPU), objective(params, data, CPU)
+    begin_with(begun.bert, to_hugging_face(made.model))
+    assert from_hugging_face(other.model, of_plain(begun.bert)) == []
+    for one, two in zip(other.model.parameters(), made.model.parameters(), strict=True):
+        assert torch.equal(one, two)
     assert from_hugging_face(made.model, of_plain(peer.bert)) == []
     batch = made.microbatches(0)[0]
     targets, losses = made.targets(batch), made.losses(batch)
