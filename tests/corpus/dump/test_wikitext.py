@@ -201,6 +201,7 @@ MARKS = ["{{", "}}", "{{{", "}}}", "[[", "]]", "[", "]", "{|", "|}", "|", "||", 
 
 @given(st.lists(st.sampled_from(MARKS) | st.text(max_size=5), max_size=60).map("".join))
 @example("{{quote|[[File:x.jpg|" * 5 + "]]}}" * 4)
+@example("<ref{{<table>{{}}>")  # a tag that the end of a paragraph would hide
 @settings(deadline=None, max_examples=600)
 def test_any_text_gives_prose_without_markup(wikitext):
     found = text(wikitext)

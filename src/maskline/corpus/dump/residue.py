@@ -4,7 +4,7 @@ import re
 from collections import Counter
 
 MARKUP = re.compile(
-    r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}|</?(?:ref|br|div|span|small|su[bp]|nowiki|math|gallery|table|t[rd])\b[^<>]*>|"
+    r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}|</?(?:ref|br|div|span|small|su[bp]|nowiki|math|gallery|table|t[rd])\b(?:[^<>]*>)?|"
     r"&(?:lt|gt|amp|nbsp|quot|ndash|mdash|#\d+);|__|\|\||\bcolspan\b|\browspan\b|<!--|-->|'''|^==+",
     re.IGNORECASE | re.MULTILINE,
 )
