@@ -7,7 +7,6 @@ leaves out those that its loss ignores, which changes no number of it; its time 
 """
 
 import math
-import tempfile
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -19,8 +18,8 @@ from ruamel.yaml import YAML
 
 from benchmarks.arabic import ABSENT, RAW, there
 from benchmarks.corpus import made
-from benchmarks.measure import Row, Series, interleaved
-from benchmarks.ours import Features, Ours, objective, resolved
+from benchmarks.measure import Row, Series, interleaved, turn
+from benchmarks.ours import Features, Ours, objective, resolved, train_silently
 from benchmarks.peers.peer import Recipe
 from benchmarks.peers.plain import Labelled, Plain, begin_with, to_hugging_face
 from benchmarks.report import REPORTS, cores
@@ -32,10 +31,8 @@ from maskline.params import PARAMS, Params, load, read_yaml
 from maskline.presets import merge
 from maskline.storage import read_json, write_json
 from maskline.tokenization.load import load_tokenizer
-from maskline.training.loop import Cadence, train
-from maskline.training.progress import Reporter
+from maskline.training.loop import Cadence
 from maskline.training.schedules import multiplier
-from maskline.training.states import Run
 
 SUBJECT = "arabic-mlm, five epochs"
 PRESET = Path("presets/arabic-mlm.yaml")
@@ -117,17 +114,11 @@ def pace(params: Params, data: Path) -> dict[str, Series]:
     peer = _peer(Plain, params, data, steps=batches.updates(params.pretrain.epochs or 1))
     examples = Features(batches).batched(params.pretrain.global_batch)
 
-    def train_ours() -> float:
-        for _ in range(UPDATES["ours"]):
-            contender.update()
-        return UPDATES["ours"]
-
-    def train_plain() -> float:
-        for _ in range(UPDATES["plain"]):
-            peer.update(next(examples))
-        return UPDATES["plain"]
-
-    return interleaved({"ours": train_ours, "plain": train_plain}, "updates")
+    contenders = {
+        "ours": turn(contender.update, UPDATES["ours"]),
+        "plain": turn(lambda: peer.update(next(examples)), UPDATES["plain"]),
+    }
+    return interleaved(contenders, "updates")
 
 
 def _peer(kind: type[Plain], params: Params, data: Path, steps: int) -> Plain:
@@ -151,12 +142,7 @@ def ours(params: Params, data: Path) -> list[Score]:
     """Train ours by the product's loop; return its scores, one for each epoch."""
     made_of = objective(params, data, CPU)
     epoch, steps = made_of.batches.updates(1), made_of.steps
-    recipe = params.pretrain
-    with tempfile.TemporaryDirectory() as directory, Reporter("ours", steps, "silent") as reporter:
-        run = Run({"stage": "benchmark"}, lambda _: None, root=Path(directory))
-        with run:
-            cadence = Cadence(epoch, recipe.checkpoint_every, epoch)
-            result = train(made_of, recipe, steps, cadence, params.seed, run, reporter)
+    result = train_silently(made_of, params, steps, Cadence(epoch, params.pretrain.checkpoint_every, epoch))
     scores = []
     for row in result.progress.validation:
         scores.append(Score(round(row["epoch"]), row["step"], row["mlm_loss"], row["mlm_accuracy"]))

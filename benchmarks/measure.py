@@ -85,6 +85,17 @@ def interleaved(
     return {name: Series(name, f"{unit}/s", tuple(values)) for name, values in rates.items()}
 
 
+def turn(update: Callable[[], object], times: int) -> Callable[[], float]:
+    """Return a turn for `interleaved` that takes `times` updates and says so."""
+
+    def work() -> float:
+        for _ in range(times):
+            update()
+        return times
+
+    return work
+
+
 def ratios(ours: Series, theirs: Series) -> tuple[float, ...]:
     """Return ours over theirs for every repetition: what slowed both for a while is in neither."""
     return tuple(a / b for a, b in zip(ours.values, theirs.values, strict=True))

@@ -1,5 +1,6 @@
 """maskline itself, through the same doors as its own stages: the one place where benchmarks touch the training code."""
 
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -17,9 +18,11 @@ from maskline.examples.shards import TokenShards
 from maskline.params import Params
 from maskline.tokenization.load import load_tokenizer
 from maskline.training.devices import with_precision
-from maskline.training.loop import _update
+from maskline.training.loop import Cadence, Result, _update, train
 from maskline.training.optimizers import build_optimizers
 from maskline.training.pretraining import PretrainingObjective, new_batches, new_model
+from maskline.training.progress import Reporter
+from maskline.training.states import Run
 
 CHUNK = 1024
 
@@ -37,6 +40,16 @@ def objective(params: Params, data: Path, device: torch.device) -> PretrainingOb
     batches = new_batches(params, shards, masker, tokenizer.special)
     model = new_model(params, tokenizer.vocab_size, shards).to(device)
     return PretrainingObjective(model, batches, read_premasked(data / "validation"), params, device)
+
+
+def train_silently(objective: PretrainingObjective, params: Params, steps: int, cadence: Cadence) -> Result:
+    """Train `objective` by the product's loop, with resumable states that nobody comes back to."""
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        Reporter("ours", steps, "silent") as reporter,
+        Run({"stage": "benchmark"}, lambda _: None, root=Path(directory)) as run,
+    ):
+        return train(objective, params.pretrain, steps, cadence, params.seed, run, reporter)
 
 
 class Ours:

@@ -8,7 +8,7 @@ states for both, and for HF making lists of its examples. HF's learning rate fal
 user had known.
 """
 
-import tempfile
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ import torch
 import typer
 
 from benchmarks.corpus import reference_data
-from benchmarks.measure import Row, Series, interleaved
-from benchmarks.ours import Features, Ours, objective, resolved
+from benchmarks.measure import Row, Series, interleaved, turn
+from benchmarks.ours import Features, Ours, objective, resolved, train_silently
 from benchmarks.peers.hf import HuggingFace, LabelledHuggingFace
 from benchmarks.peers.peer import Recipe, linear
 from benchmarks.report import REPORTS, cores
@@ -26,10 +26,8 @@ from maskline.errors import UserError
 from maskline.model.convert import from_hugging_face
 from maskline.params import PARAMS, Params, load
 from maskline.storage import read_json, write_json
-from maskline.training.loop import Cadence, Metrics, train
+from maskline.training.loop import Cadence, Metrics
 from maskline.training.pretraining import PretrainingObjective
-from maskline.training.progress import Reporter
-from maskline.training.states import Run
 
 SUBJECT = "time to loss"
 SECONDS = 240.0
@@ -156,17 +154,11 @@ def measured_pace(params: Params, data: Path) -> Pace:
     contender, peer = Ours(params, data, CPU), _peer(HuggingFace, params, data, Recipe())
     batches = Features(contender.objective.batches).batched(params.pretrain.global_batch)
 
-    def train_ours() -> float:
-        for _ in range(PACE_UPDATES):
-            contender.update()
-        return PACE_UPDATES
-
-    def train_hf() -> float:
-        for _ in range(PACE_UPDATES):
-            peer.update(next(batches))
-        return PACE_UPDATES
-
-    rates = interleaved({"ours": train_ours, "HF": train_hf}, "updates")
+    contenders = {
+        "ours": turn(contender.update, PACE_UPDATES),
+        "HF": turn(lambda: peer.update(next(batches)), PACE_UPDATES),
+    }
+    rates = interleaved(contenders, "updates")
     return Pace(1 / rates["ours"].median, 1 / rates["HF"].median)
 
 
@@ -213,13 +205,8 @@ def ours(params: Params, data: Path, seconds: float, pace: Pace, until: float | 
     params = params.model_copy(update={"pretrain": planned})
     watched = Watched(params, data, pace, until)
     cadence = Cadence(max(1, steps // SCORES), recipe.checkpoint_every, recipe.log_every or steps)
-    with tempfile.TemporaryDirectory() as directory, Reporter("ours", steps, "silent") as reporter:
-        run = Run({"stage": "benchmark"}, lambda _: None, root=Path(directory))
-        try:
-            with run:
-                train(watched, planned, steps, cadence, params.seed, run, reporter)
-        except Reached:
-            pass
+    with suppress(Reached):
+        train_silently(watched, params, steps, cadence)
     return watched.scores
 
 

@@ -1,7 +1,7 @@
 import importlib
 import json
-import sys
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,22 +9,12 @@ import torch
 import transformers
 from rich.console import Console
 
-from pipeline.cli import run
 from pipeline.encode import main
 
 
 @pytest.fixture(name="encode")
-def _encode(tiny_project, monkeypatch, capsys):
-    """Return a function that runs the command and gives its exit code, output and errors."""
-
-    def encode(*arguments, model="pretrained"):
-        directory = tiny_project / "data" / "models" / model
-        monkeypatch.setattr(sys, "argv", ["encode", *arguments, "--model", str(directory)])
-        with pytest.raises(SystemExit) as stop:
-            run(main)
-        return stop.value.code, *capsys.readouterr()
-
-    return encode
+def _encode(ask):
+    return partial(ask, main)
 
 
 def theirs(directory, *texts):

@@ -1,25 +1,15 @@
-import sys
+from functools import partial
 
 import pytest
 from rich.console import Console
 
 from maskline.evaluation.masks import Fill
-from pipeline.cli import run
 from pipeline.fill_mask import main
 
 
 @pytest.fixture(name="fill")
-def _fill(tiny_project, monkeypatch, capsys):
-    """Return a function that runs the command and gives its exit code, output and errors."""
-
-    def fill(*arguments, model="pretrained"):
-        directory = tiny_project / "data" / "models" / model
-        monkeypatch.setattr(sys, "argv", ["fill_mask", *arguments, "--model", str(directory)])
-        with pytest.raises(SystemExit) as stop:
-            run(main)
-        return stop.value.code, *capsys.readouterr()
-
-    return fill
+def _fill(ask):
+    return partial(ask, main)
 
 
 def test_a_table_per_mask(fill):

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
 
-from maskline.corpus import wikitext
+from maskline.corpus import titled_lines
 from maskline.corpus.articles import Article, Source
 from maskline.corpus.dump.wikitext import without_leftovers
 from maskline.corpus.records import Record, describe, field, find, open_text, read_jsonl, read_parquet, suffix
@@ -66,7 +66,7 @@ def articles_of(records: Iterable[Record], name: str, layout: Layout) -> Iterato
         yield from (article_of(record, name) for record in records)
     else:
         lines = (line for record in records for line in field(record, "text", name).removesuffix("\n").split("\n"))
-        found = wikitext.articles_of(lines)
+        found = titled_lines.articles_in(lines)
         first = list(islice(found, 2))
         if [titled.title for titled in first] == [""]:
             raise UserError(

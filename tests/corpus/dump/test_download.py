@@ -244,8 +244,13 @@ def test_a_web_page_is_no_dump(headers, fetch, mirror):
 def test_a_web_page_is_no_status(fetch, mirror):
     mirror.fail({"body": WEB_PAGE, "headers": {"Content-Type": "text/html"}}, {}, name=STATUS)
     fetch()
+    assert fetch.path.read_bytes() == CONTENT
+    fetch.path.unlink()
+    asked = len(mirror.ranges())
     mirror.fail({"body": WEB_PAGE, "headers": {"Content-Type": "text/html"}}, ..., name=STATUS)
     fetch.fails(r"is no JSON \(it comes as text/html\)")
+    assert len(mirror.ranges()) == asked
+    assert not fetch.path.exists()
 
 
 @pytest.mark.parametrize("name", [STATUS, NAME])
@@ -318,6 +323,8 @@ def test_a_dump_that_is_not_done_is_not_used(state, fetch, mirror):
 def test_a_status_without_the_job_says_so(fetch, mirror):
     mirror.files[STATUS] = status(job="metacurrentdump")
     fetch.fails("has no job articlesdump: choose another date")
+    assert not mirror.ranges()
+    assert not fetch.path.exists()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from maskline import params
 from maskline.corpus import files, hub
-from maskline.corpus.wikitext import articles_of
+from maskline.corpus.titled_lines import articles_in
 
 WIKITEXT = Path("../shared/data/wikitext2")
 
@@ -32,7 +32,7 @@ def test_titles_begin_articles_and_headings_go():
         " A formula . \n",
     ]
     text = "A <unk> lobster of 0 @.@ 7 kg .\nIt is blue .\nThey hatch at night ."
-    assert list(articles_of(lines)) == [("Homarus gammarus", text), ("E = mc2", "A formula .")]
+    assert list(articles_in(lines)) == [("Homarus gammarus", text), ("E = mc2", "A formula .")]
 
 
 @pytest.mark.parametrize(
@@ -40,18 +40,18 @@ def test_titles_begin_articles_and_headings_go():
     ["= <unk> for the next round", "q =", "= = unequal =", "= unequal = =", "=", "= =", "= = =", "== Heading =="],
 )
 def test_a_line_that_is_no_heading_is_text(line):
-    assert list(articles_of(["", line, ""])) == [("", line)]
+    assert list(articles_in(["", line, ""])) == [("", line)]
 
 
 def test_a_line_of_a_formula_is_no_title():
     lines = ["", "= Filter =", "", "a half @-@ section with <unk> L", "= 1 <unk> and <unk> C =", "1 <unk> .", ""]
-    assert list(articles_of(lines)) == [("Filter", "\n".join(lines[3:6]))]
-    assert list(articles_of(["= Filter =", "= 1 ="])) == [("", "= Filter =\n= 1 =")]
+    assert list(articles_in(lines)) == [("Filter", "\n".join(lines[3:6]))]
+    assert list(articles_in(["= Filter =", "= 1 ="])) == [("", "= Filter =\n= 1 =")]
 
 
 def test_an_article_of_headings_alone_is_empty_and_not_forgotten():
-    assert list(articles_of(["= One =", "", "= = Heading = =", "", "= Two ="])) == [("One", ""), ("Two", "")]
-    assert list(articles_of([])) == list(articles_of([" ", ""])) == []
+    assert list(articles_in(["= One =", "", "= = Heading = =", "", "= Two ="])) == [("One", ""), ("Two", "")]
+    assert list(articles_in([])) == list(articles_in([" ", ""])) == []
 
 
 @pytest.mark.skipif(not WIKITEXT.is_dir(), reason="the shared WikiText-2 is not here")
@@ -61,7 +61,7 @@ def test_an_article_of_headings_alone_is_empty_and_not_forgotten():
 def test_wikitext_2(split, articles, last):
     with gzip.open(WIKITEXT / f"{split}.txt.gz", "rt", encoding="utf-8") as file:
         lines = list(file)
-    found = list(articles_of(lines))
+    found = list(articles_in(lines))
     assert len(found) == articles
     assert found[-1].title == last
     assert all(article.text for article in found)

@@ -21,7 +21,7 @@ class Titled(NamedTuple):
     """Paragraphs separated by a newline; "" where there are only headings."""
 
 
-def articles_of(lines: Iterable[str]) -> Iterator[Titled]:
+def articles_in(lines: Iterable[str]) -> Iterator[Titled]:
     """Yield the articles that `lines` hold one after the other.
 
     Headings below the title are left out, as they are of a dump. The words stay as they are spelled, `@-@`, `@,@`,
