@@ -1,5 +1,6 @@
 import unicodedata
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -167,6 +168,16 @@ def test_files_are_bounded_and_equal_rows_are_equal_bytes(tmp_path, monkeypatch)
     assert names == ["articles-00000.parquet", "articles-00001.parquet", "articles-00002.parquet", MANIFEST]
     assert [sha256(tmp_path / "a" / name) for name in names] == [sha256(tmp_path / "b" / name) for name in names]
     assert [item.id for item in read_articles(tmp_path / "a", None)] == [str(i) for i in range(1, 16)]
+
+
+def test_reading_long_articles_takes_the_memory_of_a_few(tmp_path):
+    size, number = 30_000, articles.ROW_GROUP
+    items = (article(i, f"{i} " + "text " * (size // 5)) for i in range(number))
+    articles.write_parquet(tmp_path, "articles", articles.SCHEMA, items)
+    before = pa.total_allocated_bytes()
+    taken = [pa.total_allocated_bytes() - before for _ in articles.read_parquet(tmp_path, "articles")]
+    assert len(taken) == number
+    assert max(taken) < number * size / 3
 
 
 def test_an_empty_corpus_says_what_was_dropped(tmp_path):

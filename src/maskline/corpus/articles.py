@@ -26,6 +26,8 @@ READ_ROWS = 100
 ROW_GROUP = 1_000
 """Articles that a file keeps together."""
 FILE_ROWS = 100_000
+PAGE_ROWS = 16
+"""Articles between two looks at the size of a page, which ends at 1 MB: readers hold a page whole."""
 SCHEMA = pa.schema([(name, pa.string()) for name in ("id", "title", "url", "text")])
 
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
@@ -85,7 +87,8 @@ def write_parquet(directory: Path, name: str, schema: pa.Schema, rows: Iterable[
         if not first:
             return
         path = directory / f"{name}-{number:05d}.parquet"
-        with atomic(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+        layout = {"compression": "zstd", "use_dictionary": False, "write_batch_size": PAGE_ROWS}
+        with atomic(path) as temporary, pq.ParquetWriter(temporary, schema, **layout) as writer:
             for _ in range(FILE_ROWS // ROW_GROUP):
                 writer.write_table(pa.table(dict(zip(columns, zip(*first, strict=True), strict=True)), schema))
                 first = list(islice(rows, ROW_GROUP))

@@ -38,7 +38,7 @@ def find(patterns: Iterable[str], formats: Iterable[str], key: str, *, gzipped: 
         found = sorted(glob(pattern, recursive=True))  # noqa: PTH207  # Path.glob takes no absolute pattern
         matched = [path for path in map(Path, found) if path.is_file()]
         if not matched:
-            raise UserError(f"{key}: {pattern} matches no file (looked from {Path.cwd()})")
+            raise UserError(f"{key}: {pattern} matches no file (looked from {Path.cwd()}): correct it")
         paths |= dict.fromkeys(matched)
     if not paths:
         raise UserError(f"{key} is empty: give one or more globs of {', '.join(formats)} files")
@@ -71,11 +71,15 @@ def open_text(path: Path, encoding: str = "utf-8") -> Iterator[IO[str]]:
         with opened(path, "rt", encoding="utf-8-sig" if name == "utf-8" else name, newline="") as file:
             yield file
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not {name} ({error.reason} {error.object[error.start]:#04x})") from None
+        raise _misread(path, name, f"{error.reason} {error.object[error.start]:#04x}") from None
     except UnicodeError as error:  # UTF-16 without the mark that tells the order of its bytes
-        raise UserError(f"{path} is not {name} ({error})") from None
+        raise _misread(path, name, error) from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise UserError(f"{path} is no whole gzip file ({error}): fetch it again") from None
+
+
+def _misread(path: Path, encoding: str, reason: object) -> UserError:
+    return UserError(f"{path} is not {encoding} ({reason}): convert it, or (of a task) name its encoding")
 
 
 def read_jsonl(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
@@ -87,9 +91,9 @@ def read_jsonl(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
             try:
                 record = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise UserError(f"{path}, line {number} is no JSON ({error})") from None
+                raise UserError(f"{path}, line {number} is no JSON ({error}): mend or remove the line") from None
             if not isinstance(record, dict):
-                raise UserError(f"{path}, line {number} is no JSON object: expected {{...}}")
+                raise UserError(f"{path}, line {number} is no JSON object: each line is one, {{...}}")
             yield record
 
 
@@ -103,7 +107,7 @@ def read_parquet(path: Path, _encoding: str = "utf-8") -> Iterator[Record]:
             for batch in file.iter_batches(1_000):
                 yield from batch.to_pylist()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # OSError: a block that does not decompress
-        raise UserError(f"{path} is no readable Parquet ({error})") from None
+        raise UserError(f"{path} is no readable Parquet ({error}): fetch it again") from None
 
 
 def read_csv(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
@@ -136,7 +140,7 @@ def parse_csv(lines: Iterable[str], name: str, **dialect: Any) -> Iterator[Recor
             if row:
                 yield dict(zip(header, row, strict=True))
     except csv.Error as error:
-        raise UserError(f"{name}, line {reader.line_num}: {error}") from None
+        raise UserError(f"{name}, line {reader.line_num}: {error}; mend or remove the line") from None
 
 
 def field(record: Record, column: str, name: str) -> str:
@@ -149,5 +153,5 @@ def field(record: Record, column: str, name: str) -> str:
         raise UserError(f"{name} has no column {column}: it has {', '.join(map(str, record))}")
     value = record[column]
     if isinstance(value, dict | list | bytes):
-        raise UserError(f"{name}: column {column} holds {type(value).__name__}, not text")
+        raise UserError(f"{name}: column {column} holds {type(value).__name__}, not text: name another")
     return "" if value is None else str(value)

@@ -53,7 +53,9 @@ def _sample(name: str, params: TaskParams) -> TaskSource:
     try:
         text = content.decode(params.encoding)
     except (LookupError, UnicodeDecodeError) as error:
-        raise UserError(f"tasks.{name}.encoding {params.encoding} does not read {sample.member} ({error})") from None
+        raise UserError(
+            f"tasks.{name}.encoding {params.encoding} does not read {sample.member} ({error}): name that of the file"
+        ) from None
     records = parse_csv(io.StringIO(text, newline=""), sample.member, strict=True)
     return TaskSource(
         _pairs(records, params, sample.member),

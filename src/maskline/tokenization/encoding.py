@@ -1,6 +1,6 @@
 """Encoding much text: the ids of the tokenizer itself, in a fraction of its time."""
 
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,18 +29,12 @@ class ChunkEncoder:
     def encode(self, texts: list[str]) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int32]]:
         """Return the ids of all `texts`, (N,), and how many each has, (len(texts),)."""
         chunks = [text.split(" ") for text in texts]
-        ids = self._look_up(set(chain.from_iterable(chunks)))
-        encoded = [b"".join(map(ids.__getitem__, text)) for text in chunks]
+        self._cache.update(self._encode(list(set(chain.from_iterable(chunks)) - self._cache.keys())))
+        encoded = [b"".join(map(self._cache.__getitem__, text)) for text in chunks]
+        while len(self._cache) > CACHED_CHUNKS:
+            self._cache.popitem()  # the newest: what is common has been met before
         lengths = np.fromiter(map(len, encoded), np.int32, len(encoded)) // self._dtype.itemsize
         return np.frombuffer(b"".join(encoded), self._dtype), lengths
-
-    def _look_up(self, chunks: set[str]) -> dict[str, bytes]:
-        """Return a table of the ids of at least these chunks."""
-        new = self._encode(list(chunks - self._cache.keys()))
-        room = CACHED_CHUNKS - len(self._cache)
-        known = self._cache if len(new) <= room else {chunk: self._cache[chunk] for chunk in chunks - new.keys()} | new
-        self._cache.update(islice(new.items(), room))
-        return known
 
     def _encode(self, chunks: list[str]) -> dict[str, bytes]:
         encoding = self._backend.encode(chunks, is_pretokenized=True, add_special_tokens=False)

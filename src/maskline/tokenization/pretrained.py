@@ -28,11 +28,11 @@ def load_pretrained(params: PretrainedTokenizer) -> tuple[Tokenizer, dict[str, A
     if not loaded.is_fast:
         raise UserError(
             f"{params.name} is no tokenizer of the tokenizers library ({type(loaded).__name__}): maskline reads "
-            "WordPiece and whole words"
+            "WordPiece and whole words; choose another"
         )
     tokens = {f"{kind}_token": getattr(loaded, f"{kind}_token") for kind in KINDS}
     if lacking := [name for name, token in tokens.items() if token is None]:
-        raise UserError(f"{params.name} has no {', '.join(lacking)}: maskline needs a tokenizer of BERT's kind")
+        raise UserError(f"{params.name} has no {', '.join(lacking)}: maskline needs one of BERT's kind")
     backend = Tokenizer.from_str(loaded.backend_tokenizer.to_str())
     backend.no_truncation()
     backend.no_padding()
@@ -77,13 +77,16 @@ def _read(params: PretrainedTokenizer) -> Any:
 def _check_kind(name: str, backend: Tokenizer, classifier: int, separator: int) -> None:
     if not isinstance(backend.model, models.WordPiece | models.WordLevel):
         raise UserError(
-            f"{name} is a tokenizer of kind {type(backend.model).__name__}: maskline reads WordPiece and whole words"
+            f"{name} is a tokenizer of kind {type(backend.model).__name__}: maskline reads WordPiece and whole "
+            "words; choose another"
         )
     pair = backend.encode("a", "b")
     inner = [number for number, token in enumerate(pair.ids) if token == separator]
     expected = len(inner) == 2 and inner[1] == len(pair.ids) - 1 and pair.ids[0] == classifier
     if not expected or pair.type_ids != [int(place > inner[0]) for place in range(len(pair.ids))]:
-        raise UserError(f"{name} does not lay out pairs as BERT does, [CLS] a [SEP] b [SEP]: {' '.join(pair.tokens)}")
+        raise UserError(
+            f"{name} lays out pairs as {' '.join(pair.tokens)}, not as BERT does, [CLS] a [SEP] b [SEP]: choose another"
+        )
 
 
 def _check_segmentation(params: PretrainedTokenizer, pieces: set[str]) -> None:

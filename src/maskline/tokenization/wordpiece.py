@@ -38,7 +38,7 @@ def train(texts: Callable[[], Iterable[str]], params: TokenizerParams, language:
     if len(first) > params.vocab_size:
         raise UserError(
             f"tokenizer.vocab_size {params.vocab_size} is too small: special tokens, the characters of the corpus "
-            f"and those of ASCII alone are {len(first)}"
+            f"and those of ASCII alone are {len(first)}; raise it"
         )
     # The trainer breaks ties by id, and numbers continuing characters in the order of a hash map that differs between
     # processes. Given their ids beforehand, it is deterministic: the set of pieces, their order and their ids.

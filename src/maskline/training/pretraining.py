@@ -248,12 +248,12 @@ def write_reports(
     """Write curves, metrics and timing of a finished run; return the metrics."""
     switch = recipe.lengthens_at(progress.step)
     columns: tuple[str, ...] = TRAIN_COLUMNS
-    train = progress.train
+    rows = progress.train
     if recipe.final_seq_length:
         columns = (*columns, "max_seq_length")
         lengths = (recipe.max_seq_length, recipe.final_seq_length)
-        train = [row | {"max_seq_length": lengths[row["step"] > switch]} for row in train]
-    write_csv(directory / "train.csv", train, columns)
+        rows = [row | {"max_seq_length": lengths[row["step"] > switch]} for row in rows]
+    write_csv(directory / "train.csv", rows, columns)
     write_csv(directory / "validation.csv", progress.validation, VALIDATION_COLUMNS)
     metrics = {
         "best": progress.best_row(),
