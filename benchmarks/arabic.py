@@ -21,7 +21,7 @@ RAW = Path("../shared/data/arwiki")
 BUILT = Path(".benchmarks/arabic")
 ABSENT = f"not measured: {RAW} is not there"
 VOCAB_SIZE = 64_000
-SMALL_BYTES, HALF_BYTES, LARGE_BYTES = 10_000_000, 30_000_000, 200_000_000
+SMALL_BYTES, LARGE_BYTES = 10_000_000, 200_000_000
 _SOURCES = Path("src/maskline")
 
 
@@ -34,8 +34,6 @@ class Arabic:
     tokenizer: Path
     corpus: Path
     """All articles, 60 MB of text."""
-    half: Path
-    """The first 30 MB of text."""
     small: Path
     """The first 10 MB of text."""
     large: Path
@@ -49,7 +47,7 @@ def there() -> bool:
 
 def arabic() -> Arabic:
     """Return the articles as the stages write them; made once for each state of articles, parameters and code."""
-    built = Arabic(*(BUILT / name for name in ("params.yaml", "tokenizer", "corpus", "half", "small", "large")))
+    built = Arabic(*(BUILT / name for name in ("params.yaml", "tokenizer", "corpus", "small", "large")))
     settings = read_yaml(PARAMS)
     settings["corpus"] |= {"language": "ar", "source": "files"}
     settings["tokenizer"]["vocab_size"] = VOCAB_SIZE
@@ -62,7 +60,6 @@ def arabic() -> Arabic:
     YAML().dump(settings, built.params)
     for directory, articles in (
         (built.corpus, raw()),
-        (built.half, until(HALF_BYTES, raw())),
         (built.small, until(SMALL_BYTES, raw())),
         (built.large, until(LARGE_BYTES, again_and_again())),
     ):

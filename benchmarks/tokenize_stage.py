@@ -31,26 +31,17 @@ FLAT = 1.1
 
 
 def rows() -> list[Row]:
-    """Measure speed on half of the articles, and the memory of the command on 10 MB and on 200 MB."""
-    return _rows(full=False)
-
-
-def full_rows() -> list[Row]:
-    """Measure the same on all articles, which takes twice as long."""
-    return _rows(full=True)
-
-
-def _rows(*, full: bool) -> list[Row]:
+    """Measure speed on all articles, and the memory of the command on 10 MB and on 200 MB."""
     if not there():
         peers = [*TARGETS.items(), (MEMORY, FLAT)]
         return [Row(SUBJECT, peer, None, target, note=ABSENT) for peer, target in peers]
     data = arabic()
-    return [*speed(data, data.corpus if full else data.half), memory(data)]
+    return [*speed(data), memory(data)]
 
 
-def speed(data: Arabic, corpus: Path) -> list[Row]:
+def speed(data: Arabic) -> list[Row]:
     """Return how many times faster than each peer the stage is; all ids are checked to be theirs."""
-    contest = Contest(data, corpus)
+    contest = Contest(data)
     with tempfile.TemporaryDirectory() as directory:
         contest.check(Path(directory))
         series = interleaved(contest.contenders(Path(directory)), "MB", warmup=0)  # the check was one
@@ -62,12 +53,11 @@ def speed(data: Arabic, corpus: Path) -> list[Row]:
 class Contest:
     """The stage and its peers, over the same articles."""
 
-    def __init__(self, data: Arabic, corpus: Path) -> None:
+    def __init__(self, data: Arabic) -> None:
         self.data = data
-        self.corpus = corpus
         self.backend = load_tokenizer(data.tokenizer).backend
         self.backend.encode_special_tokens = True
-        self.texts = [article.text for article in read_articles(corpus, None)]
+        self.texts = [article.text for article in read_articles(data.corpus, None)]
         self.megabytes = sum(len(text.encode()) for text in self.texts) / 1e6
 
     def contenders(self, scratch: Path) -> dict[str, Any]:
@@ -81,7 +71,7 @@ class Contest:
 
     def stage(self, directory: Path) -> float:
         """Tokenize as the stage does, from Parquet files to shards."""
-        articles = read_articles(self.corpus, None)
+        articles = read_articles(self.data.corpus, None)
         write_tokens(
             directory,
             articles,
@@ -107,7 +97,7 @@ class Contest:
 
         disable_progress_bars()
         directory.mkdir(exist_ok=True)
-        files = [str(path) for path in sorted(self.corpus.glob("*.parquet"))]
+        files = [str(path) for path in sorted(self.data.corpus.glob("*.parquet"))]
         dataset = Dataset.from_parquet(files, columns=["text"], cache_dir=str(directory))
         dataset.map(
             _encode,

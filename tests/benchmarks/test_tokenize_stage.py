@@ -16,7 +16,7 @@ from tests.conftest import tiny_articles
 def _data(tiny_project, tmp_path):
     write_corpus(tmp_path / "corpus", Source(tiny_articles(60), {}, "none"), 10, 0.2)
     params, tokenizer = tiny_project / "params.yaml", tiny_project / "data" / "tokenizer"
-    return arabic.Arabic(params, tokenizer, *[tmp_path / "corpus"] * 4)
+    return arabic.Arabic(params, tokenizer, *[tmp_path / "corpus"] * 3)
 
 
 def test_what_is_not_there_is_not_measured_and_says_so(tmp_path, monkeypatch):
@@ -28,7 +28,7 @@ def test_what_is_not_there_is_not_measured_and_says_so(tmp_path, monkeypatch):
 
 
 def test_every_contender_reads_all_the_text(data, tmp_path):
-    contest = tokenize_stage.Contest(data, data.corpus)
+    contest = tokenize_stage.Contest(data)
     megabytes = sum(len(article.text.encode()) for article in tiny_articles(60)) / 1e6
     for name, work in contest.contenders(tmp_path).items():
         assert work() == pytest.approx(megabytes), name
@@ -36,7 +36,7 @@ def test_every_contender_reads_all_the_text(data, tmp_path):
 
 
 def test_other_ids_are_noticed(data, tmp_path, monkeypatch):
-    contest = tokenize_stage.Contest(data, data.corpus)
+    contest = tokenize_stage.Contest(data)
     contest.check(tmp_path)
     contest.texts[3] += " a"
     with pytest.raises(RuntimeError, match="other ids"):
@@ -44,7 +44,7 @@ def test_other_ids_are_noticed(data, tmp_path, monkeypatch):
 
 
 def test_speed_and_memory_are_measured_by_the_command_itself(data, monkeypatch):
-    found = tokenize_stage.speed(data, data.half)
+    found = tokenize_stage.speed(data)
     assert [row.peer for row in found] == list(tokenize_stage.TARGETS)
     for row in found:
         ours, theirs = row.series

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-CACHED_CHUNKS = 1 << 17
-"""Bounds the memory of a cache at about 33 MB; what is met once it is full is encoded anew for each batch of texts."""
+CACHED_CHUNKS = 1 << 16
+"""Bounds the memory of a cache at about 17 MB; what is met once it is full is encoded anew for each batch of texts."""
 
 
 class ChunkEncoder:
