@@ -116,8 +116,9 @@ def test_the_best_epoch_on_the_validation_split_is_exported(mine, monkeypatch):
     assert read_json(mine / "tuned" / "reports" / "metrics.json")["pretrained"]["best"]["epoch"] == 2
 
 
-def test_what_is_to_be_learned_is_learned(mine):
-    recipe = {"epochs": 8, "peak_lr": 0.01, "dropout": 0.0}
+@pytest.mark.parametrize(("optimizer", "matrix_lr"), [("adamw", 0.01), ("muon", 0.05)])
+def test_what_is_to_be_learned_is_learned(mine, optimizer, matrix_lr):
+    recipe = {"epochs": 8, "optimizer": optimizer, "peak_lr": 0.01, "matrix_lr": matrix_lr, "dropout": 0.0}
     finetune("sentiment", tiny_params({f"finetune.sentiment.{k}": v for k, v in recipe.items()}), paths(mine), CPU)
     assert read_json(mine / "tuned" / "reports" / "metrics.json")["pretrained"]["best"]["accuracy"] > 0.95
 
