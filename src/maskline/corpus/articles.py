@@ -97,7 +97,7 @@ def write_parquet(directory: Path, name: str, schema: pa.Schema, rows: Iterable[
 
 
 def read_articles(directory: Path, split: Split | None) -> Iterator[Article]:
-    """Yield the articles of one split, or all with None, a row group in memory at a time.
+    """Yield the articles of one split, or all with None, a few in memory at a time.
 
     Raises:
         UserError: the directory is not what fetch wrote.

@@ -38,7 +38,7 @@ def find(patterns: Iterable[str], formats: Iterable[str], key: str, *, gzipped: 
         found = sorted(glob(pattern, recursive=True))  # noqa: PTH207  # Path.glob takes no absolute pattern
         matched = [path for path in map(Path, found) if path.is_file()]
         if not matched:
-            raise UserError(f"{key}: {pattern} matches no file (looked from {Path.cwd()}): correct it")
+            raise UserError(f"{key}: {pattern} matches no file (looked from {Path.cwd()}): correct the glob")
         paths |= dict.fromkeys(matched)
     if not paths:
         raise UserError(f"{key} is empty: give one or more globs of {', '.join(formats)} files")
