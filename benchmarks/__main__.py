@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from benchmarks import BY_NAME_ALONE, SUBJECTS
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 from pipeline.cli import run
 
 

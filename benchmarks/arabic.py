@@ -11,10 +11,11 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
+from maskline.core.storage import fingerprint, read_json, sha256, write_json
 from maskline.corpus.articles import Article, Source
-from maskline.corpus.selection import write_corpus
-from maskline.params import PARAMS, read_yaml
-from maskline.storage import fingerprint, read_json, sha256, write_json
+from maskline.selection.corpus import write_corpus
+from maskline.settings.files import read_yaml
+from maskline.settings.params import PARAMS
 
 RAW = Path("../shared/data/arwiki")
 """Where the articles are looked for: JSON lines of id, title, url and text, in files *.jsonl.gz."""

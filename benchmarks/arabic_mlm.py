@@ -23,13 +23,13 @@ from benchmarks.ours import Features, Ours, objective, resolved, train_silently
 from benchmarks.peers.peer import Recipe
 from benchmarks.peers.plain import Labelled, Plain, begin_with, to_hugging_face
 from benchmarks.report import REPORTS, cores
-from maskline.errors import UserError
+from maskline.core.errors import UserError
+from maskline.core.storage import read_json, write_json
 from maskline.examples.batches import PretrainingBatches
 from maskline.model.convert import from_hugging_face
 from maskline.model.convert import to_hugging_face as ours_to_hugging_face
-from maskline.params import PARAMS, Params, load, read_yaml
-from maskline.presets import merge
-from maskline.storage import read_json, write_json
+from maskline.settings.files import merge, read_yaml
+from maskline.settings.params import PARAMS, Params, load
 from maskline.tokenization.load import load_tokenizer
 from maskline.training.loop import Cadence
 from maskline.training.schedules import multiplier
@@ -84,6 +84,7 @@ def _prepare() -> tuple[Params, Path]:
     """Return the preset's parameters and its data: the articles as files, with a vocabulary of their own."""
     torch.set_num_threads(cores())
     content = merge(read_yaml(PARAMS), read_yaml(PRESET))
+    content["tasks"] = {}
     content["corpus"] |= {"source": "files"}
     content["corpus"]["files"] |= {"paths": [str(RAW / "*.jsonl.gz")]}
     content["tokenizer"] |= {"kind": "wordpiece"}

@@ -4,13 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from maskline.params import PARAMS, load, read_yaml
-from maskline.storage import fingerprint, read_json, sha256, write_json
+from maskline.core.storage import fingerprint, read_json, sha256, write_json
+from maskline.settings.files import read_yaml
+from maskline.settings.params import PARAMS, load
 
 DATA = Path("data")
 BUILT = Path(".benchmarks/data")
 STAGES = {
-    "fetch": {"--corpus": "corpus", "--tasks": "tasks"},
+    "fetch": {"--corpus": "corpus", "--report": "reports/corpus"},
     "tokenizer": {"--corpus": "corpus", "--tokenizer": "tokenizer", "--report": "reports/tokenizer"},
     "tokenize": {
         "--corpus": "corpus",
@@ -54,7 +55,8 @@ def made(directory: Path, params: Path) -> Path:
 
 def _inputs(params: Path) -> dict[str, object]:
     """Return what shapes the data: the parameters, and the hash of every source file of the stages."""
-    sections = load(params).model_dump(include={"corpus", "tasks", "tokenizer", "tokenize", "premask"})
+    sections = load(params).model_dump(include={"corpus", "tokenizer", "tokenize", "premask"})
     stages = read_yaml(Path("dvc.yaml"))["stages"]
-    files = sorted({dep for stage in STAGES for dep in stages[stage]["deps"] if dep.endswith(".py")})
-    return {"params": sections, "files": {file: sha256(Path(file)) for file in files}}
+    rooms = {dep for stage in STAGES for dep in stages[stage]["deps"] if dep.startswith("src/")}
+    files = sorted(path for room in rooms for path in Path(room).rglob("*.py"))
+    return {"params": sections, "files": {path.as_posix(): sha256(path) for path in files}}

@@ -21,10 +21,10 @@ from xml.sax.saxutils import escape
 
 from benchmarks.measure import Row, Series, against, child, interleaved, measured
 from benchmarks.report import cores
-from maskline.corpus.dump.pages import Page, read_pages
-from maskline.corpus.dump.residue import holes, residual_markup
-from maskline.corpus.dump.source import read
-from maskline.params import PARAMS, load
+from maskline.settings.params import PARAMS, load
+from maskline.sources.dump.leftovers import holes, residual_markup
+from maskline.sources.dump.pages import Page, read_pages
+from maskline.sources.dump.source import read
 
 SUBJECT = "dump extraction"
 RAW = Path("../shared/data/dumps")

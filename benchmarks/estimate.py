@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from benchmarks.flops import training_flops
 from maskline.examples.batches import Batch
 from maskline.model.heads import PretrainingModel
-from maskline.params import PARAMS, ModelParams, Params, parse, read_yaml
-from maskline.presets import merge
+from maskline.model.settings import ModelParams
+from maskline.settings.files import merge, read_yaml
+from maskline.settings.params import PARAMS, Params, parse
 
 PRESET = PARAMS.with_name("presets") / "bert-base.yaml"
 GPUS = 8
@@ -42,7 +43,7 @@ STATE_BYTES = 16
 
 def main() -> None:
     """Print both tables in Markdown."""
-    params = parse(merge(read_yaml(PARAMS), read_yaml(PRESET)))
+    params = parse(merge(read_yaml(PARAMS), read_yaml(PRESET)) | {"tasks": {}}, {})
     sys.stdout.write("\n".join([*hours(params), "", *memory(params), ""]))
 
 

@@ -8,7 +8,8 @@ import torch
 
 from benchmarks.measure import interleaved
 from maskline.examples.batches import Batch
-from maskline.params import ModelParams, Precision
+from maskline.model.settings import ModelParams
+from maskline.training.settings import Precision
 
 SIZES = {"cpu": (1024, 2048, 4096), "cuda": (4096, 8192, 16384)}
 """Of square matrices, of which the fastest counts as the peak."""

@@ -18,8 +18,8 @@ import typer
 from benchmarks.measure import interleaved
 from benchmarks.report import machine
 from benchmarks.training_step import BASE, LARGE_VOCABULARY, PEAK, Cell, Contest, recipe, transformer
-from maskline.params import PARAMS, load
-from maskline.storage import write_json
+from maskline.core.storage import write_json
+from maskline.settings.params import PARAMS, load
 from maskline.training.devices import choose_device, describe
 from pipeline.cli import run
 

@@ -25,9 +25,10 @@ from benchmarks.measure import SAMPLED_EVERY_SECONDS, Row, Series, child, interl
 from benchmarks.ours import Ours
 from benchmarks.report import cores
 from benchmarks.synthetic import write_data
-from maskline.examples.shards import ShardWriter, TokenShards
-from maskline.params import PARAMS, load, parse, read_yaml
-from maskline.storage import MANIFEST, fresh_directory, sha256
+from maskline.core.storage import MANIFEST, fresh_directory, sha256
+from maskline.settings.files import read_yaml
+from maskline.settings.params import PARAMS, load, parse
+from maskline.shards.store import ShardWriter, TokenShards
 
 COPIES = (1, 4, 16)
 LAYERS = (1, 2, 4, 8)
@@ -123,9 +124,9 @@ def _updates(changes: dict[str, dict[str, Any]], scratch: Path) -> Callable[[], 
     content = read_yaml(PARAMS)
     for section, values in changes.items():
         content[section] |= values
-    for task in content["finetune"].values():
-        task["max_seq_length"] = min(task["max_seq_length"], content["model"]["max_positions"])
-    params = parse(content)
+    recipe = content["finetune"]
+    recipe["max_seq_length"] = min(recipe["max_seq_length"], content["model"]["max_positions"])
+    params = parse(content | {"tasks": {}}, {})
     documents = 4 * params.pretrain.global_batch
     ours = Ours(params, write_data(scratch, params, VOCAB_SIZE, documents), torch.device("cpu"))
     return lambda: float(sum(ours.update() for _ in range(UPDATES)))

@@ -12,12 +12,13 @@ from benchmarks.corpus import reference_data
 from benchmarks.measure import Row, against, interleaved
 from benchmarks.report import cores
 from maskline.corpus.articles import read_articles
-from maskline.corpus.sentences import split_sentences
-from maskline.evaluation.embedding import embed
+from maskline.inference.embedding import embed
+from maskline.model.directory import TokenizerFiles, export, load_pretraining_model
 from maskline.model.heads import PretrainingModel
-from maskline.params import PARAMS, load
+from maskline.sentences.splitter import split_sentences
+from maskline.settings.params import PARAMS, load
 from maskline.tokenization.load import load_tokenizer
-from maskline.training.export import export, load_pretraining_model
+from maskline.tokenization.model_files import files_for_model
 
 SUBJECT = "embedding inference"
 SENTENCES = 2_000
@@ -56,7 +57,8 @@ def new_model(data: Path, directory: Path) -> Path:
     params = load(PARAMS)
     model = PretrainingModel(params.model, load_tokenizer(data / "tokenizer").vocab_size)
     model.reset(torch.Generator().manual_seed(0))
-    export(directory, model, "BertForPreTraining", data / "tokenizer", "", {})
+    files = files_for_model(data / "tokenizer", params.model.max_positions)
+    export(directory, model, "BertForPreTraining", TokenizerFiles(*files), "", {})
     return directory
 
 

@@ -12,15 +12,15 @@ import torch
 from benchmarks.peers.peer import Feature
 from maskline.examples.batches import PretrainingBatches, assemble
 from maskline.examples.masking import Masker
-from maskline.examples.phases import Phases
 from maskline.examples.premasked import read_premasked
-from maskline.examples.shards import TokenShards
-from maskline.params import Params
+from maskline.pretraining.phases import Phases
+from maskline.pretraining.run import PretrainingObjective, new_batches, new_model
+from maskline.settings.params import Params
+from maskline.shards.store import TokenShards
 from maskline.tokenization.load import load_tokenizer
 from maskline.training.devices import with_precision
 from maskline.training.loop import Cadence, Result, _update, train
 from maskline.training.optimizers import build_optimizers
-from maskline.training.pretraining import PretrainingObjective, new_batches, new_model
 from maskline.training.progress import Reporter
 from maskline.training.states import Run
 
@@ -37,9 +37,9 @@ def objective(params: Params, data: Path, device: torch.device) -> PretrainingOb
     tokenizer = load_tokenizer(data / "tokenizer")
     shards = TokenShards(data / "tokens" / "train")
     masker = Masker(params.masking, tokenizer.special, tokenizer.vocab_size)
-    batches = new_batches(params, shards, masker, tokenizer.special)
-    model = new_model(params, tokenizer.vocab_size, shards).to(device)
-    return PretrainingObjective(model, batches, read_premasked(data / "validation"), params, device)
+    batches = new_batches(params.pretraining(), shards, masker, tokenizer.special)
+    model = new_model(params.pretraining(), tokenizer.vocab_size, shards).to(device)
+    return PretrainingObjective(model, batches, read_premasked(data / "validation"), params.pretraining(), device)
 
 
 def train_silently(objective: PretrainingObjective, params: Params, steps: int, cadence: Cadence) -> Result:

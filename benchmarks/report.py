@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks import SUBJECTS
 from benchmarks.measure import Row
+from maskline.core.storage import read_json, write_json, write_text
 from maskline.reporting.tables import ABSENT, markdown
-from maskline.storage import read_json, write_json, write_text
 
 if TYPE_CHECKING:
     from rich.table import Table

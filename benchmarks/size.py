@@ -20,7 +20,8 @@ from benchmarks.arabic import ABSENT, BUILT, raw, there, until
 from benchmarks.corpus import STAGES
 from benchmarks.measure import Child, Row, Series, child
 from maskline.corpus.articles import Article
-from maskline.params import PARAMS, read_yaml
+from maskline.settings.files import read_yaml
+from maskline.settings.params import PARAMS
 
 MEGABYTES = {"arabic": (10, 40), "synthetic": (10, 40)}
 FULL_MEGABYTES = {"arabic": (50, 200), "synthetic": (250, 1000)}
@@ -90,7 +91,7 @@ def measure(articles: Iterator[Article], language: str, size: int, folder: Path)
     settings["corpus"] |= {"language": LANGUAGES[language], "source": "files"}
     settings["corpus"]["files"]["paths"] = [str(folder / "articles.jsonl")]
     settings["tokenizer"] |= {"vocab_size": VOCAB_SIZE}
-    settings |= {"tasks": {}, "finetune": {}}
+    settings |= {"tasks": {}}
     YAML().dump(settings, folder / "params.yaml")
     took = {}
     for stage, options in STAGES.items():

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import numpy as np
 
+from maskline.core.storage import MANIFEST, fresh_directory, sha256
 from maskline.examples.premasked import premask
-from maskline.examples.shards import ShardWriter
-from maskline.params import Params
-from maskline.storage import MANIFEST, fresh_directory, sha256
-from maskline.tokenization.normalization import normalizer
-from maskline.tokenization.save import save
+from maskline.settings.params import Params
+from maskline.shards.store import ShardWriter
 from maskline.tokenization.special import SPECIAL_TOKENS
-from maskline.tokenization.wordpiece import assemble
+from maskline.vocabulary.normalization import normalizer
+from maskline.vocabulary.save import save
+from maskline.vocabulary.wordpiece import assemble
 
 SENTENCES = 5
 """Sentences of a document, all of one length, so that two documents give pairs without padding."""

@@ -22,12 +22,12 @@ from benchmarks.ours import Features, Ours, objective, resolved, train_silently
 from benchmarks.peers.hf import HuggingFace, LabelledHuggingFace
 from benchmarks.peers.peer import Recipe, linear
 from benchmarks.report import REPORTS, cores
-from maskline.errors import UserError
+from maskline.core.errors import UserError
+from maskline.core.storage import read_json, write_json
 from maskline.model.convert import from_hugging_face
-from maskline.params import PARAMS, Params, load
-from maskline.storage import read_json, write_json
+from maskline.pretraining.run import PretrainingObjective
+from maskline.settings.params import PARAMS, Params, load
 from maskline.training.loop import Cadence, Metrics
-from maskline.training.pretraining import PretrainingObjective
 
 SUBJECT = "time to loss"
 SECONDS = 240.0
@@ -219,7 +219,7 @@ class Watched(PretrainingObjective):
 
     def __init__(self, params: Params, data: Path, pace: Pace, until: float | None) -> None:
         made = objective(params, data, CPU)
-        super().__init__(made.model, made.batches, made.validation, params, CPU)
+        super().__init__(made.model, made.batches, made.validation, params.pretraining(), CPU)
         self.pace = pace
         self.until = until
         self.scores: list[Score] = []

@@ -15,10 +15,10 @@ from benchmarks.arabic import ABSENT, Arabic, arabic, there
 from benchmarks.measure import Row, against, child, interleaved
 from benchmarks.report import cores
 from maskline.corpus.articles import read_articles
-from maskline.corpus.sentences import split_sentences
-from maskline.examples.shards import TokenShards
-from maskline.examples.tokenize import write_tokens
-from maskline.params import load
+from maskline.sentences.splitter import split_sentences
+from maskline.settings.params import load
+from maskline.shards.store import TokenShards
+from maskline.shards.tokenize import write_tokens
 from maskline.tokenization.load import load_tokenizer
 
 SUBJECT = "tokenize stage"

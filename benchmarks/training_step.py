@@ -19,7 +19,8 @@ from benchmarks.peers.plain import Plain
 from benchmarks.peers.positions import Positions
 from benchmarks.report import cores
 from benchmarks.synthetic import write_data
-from maskline.params import PARAMS, Params, parse, read_yaml
+from maskline.settings.files import read_yaml
+from maskline.settings.params import PARAMS, Params, parse
 from maskline.tokenization.load import load_tokenizer
 
 
@@ -42,7 +43,7 @@ class Cell:
         content = read_yaml(PARAMS)
         for section, values in self.sections.items():
             content[section] |= values
-        return parse(content)
+        return parse(content | {"tasks": {}}, {})
 
 
 def transformer(layers: int, hidden: int, heads: int, positions: int = 128) -> dict[str, Any]:

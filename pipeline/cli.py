@@ -4,7 +4,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 from pipeline import INTERRUPTED, leave
 
 ParamsFile = Annotated[Path, typer.Option("--params", help="The parameters.", dir_okay=False)]
@@ -41,11 +41,11 @@ def run(main: Callable[..., None]) -> None:
         if debug:
             raise
         # What goes wrong before torch is there goes wrong in every process of torchrun; see process_group for the rest.
-        if _leads() or "torch" in sys.modules:
+        if _is_main() or "torch" in sys.modules:
             typer.echo(f"error: {_explain(error)}", err=True)
         raise SystemExit(1) from None
     except SystemExit as end:
-        if end.code == INTERRUPTED and _leads():
+        if end.code == INTERRUPTED and _is_main():
             typer.echo("interrupted: run the same command again", err=True)
         raise
 
@@ -84,7 +84,34 @@ def _interruptible() -> Iterator[None]:
             signal.signal(number, signal.default_int_handler if handler is leave else handler)
 
 
-def _leads() -> bool:
+def counted(title: str, counts: Mapping[str, int | Mapping[str, int]]) -> str:
+    """Return a line of counts that are not 0, below the line that they belong to; some are counts by name."""
+    flat: dict[str, int] = {}
+    for name, value in counts.items():
+        flat |= {name: value} if isinstance(value, int) else {f"{name} {part!r}": n for part, n in value.items()}
+    return f"  {title}: " + (", ".join(f"{n:,} {name}" for name, n in flat.items() if n) or "none")
+
+
+def numbers(title: str, values: Mapping[str, float | None]) -> str:
+    """Return a line of numbers by name."""
+    return f"{title}: " + ", ".join(
+        f"{name} {'-' if value is None else f'{value:.4g}'}" for name, value in values.items()
+    )
+
+
+@contextmanager
+def timed(stage: str) -> Iterator[None]:
+    """Write down how long the block took that is the work of `stage`."""
+    import time
+
+    from maskline.core.storage import write_timing
+
+    started = time.monotonic()
+    yield
+    write_timing(stage, time.monotonic() - started)
+
+
+def _is_main() -> bool:
     """Return whether this process is the first, or the only one, that torchrun started."""
     return os.environ.get("RANK", "0") == "0"
 

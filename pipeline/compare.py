@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 from pipeline.cli import run
 
 
@@ -29,14 +29,14 @@ def main(
 
     The reference is the committed run (HEAD), or the first folder. Runs that differ by their seed alone become one row.
     """
-    from maskline.params import read_yaml
     from maskline.reporting.comparison import compare, to_markdown, write_comparison
     from maskline.reporting.runs import read_experiments, read_folder
+    from maskline.settings.params import settings_files
 
     if folders and rev:
         raise UserError("--rev names commits of DVC experiments: leave it out, or leave out the folders")
     if folders:
-        runs = [read_folder(folder, read_yaml(folder / "params.yaml"), str(folder)) for folder in folders]
+        runs = [read_folder(folder, settings_files(folder), str(folder)) for folder in folders]
     else:
         runs = read_experiments(["HEAD", *(rev or [])])
     comparison = compare(runs)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 from pipeline.cli import InputDirectory, run
 
 
@@ -27,9 +27,9 @@ def main(
 
     import torch
 
-    from maskline.evaluation.embedding import token_vectors
+    from maskline.inference.embedding import token_vectors
+    from maskline.model.directory import load_encoder
     from maskline.tokenization.load import load_tokenizer
-    from maskline.training.export import load_encoder
 
     second = texts[1] if len(texts) == 2 else None
     found = token_vectors(load_encoder(model), load_tokenizer(model), texts[0], second, torch.device("cpu"))
@@ -46,7 +46,7 @@ def main(
     from rich.table import Table
     from rich.text import Text
 
-    from maskline.evaluation.direction import isolated
+    from maskline.inference.direction import isolated
 
     console = Console(highlight=False)
     shape = isolated if console.is_terminal else str  # a file or another program gets the tokens as they are

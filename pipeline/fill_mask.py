@@ -25,10 +25,10 @@ def main(
     from rich.table import Table
     from rich.text import Text
 
-    from maskline.evaluation.direction import isolated
-    from maskline.evaluation.masks import fill_masks
+    from maskline.inference.direction import isolated
+    from maskline.inference.fill import fill_masks
+    from maskline.model.directory import load_pretraining_model
     from maskline.tokenization.load import load_tokenizer
-    from maskline.training.export import load_pretraining_model
 
     loaded = load_pretraining_model(model)
     fills = fill_masks(loaded, load_tokenizer(model), text, top, torch.device("cpu"))

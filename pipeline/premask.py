@@ -1,4 +1,4 @@
-"""Stage premask: validation split -> data/validation, pairs and masks fixed once."""
+"""Fix the sentence pairs and masks of the validation set, once for all experiments."""
 
 from pathlib import Path
 
@@ -16,11 +16,16 @@ def main(
     Every experiment is scored on this file, whatever masking it trains with, so that losses can be compared. Half of
     the pairs are true continuations; documents of one sentence give examples without a pair, which are counted.
     """
-    from maskline.examples.premasked import premask
-    from maskline.params import load
+    import typer
 
-    counts = premask(load(params).premask, tokens, tokenizer, out)
-    print(
+    from maskline.settings.params import load
+
+    settings = load(params)
+
+    from maskline.examples.premasked import premask
+
+    counts = premask(settings.premask, tokens, tokenizer, out)
+    typer.echo(
         f"{counts['examples']:,} examples, {counts['masked']:,} masked tokens, "
         f"{counts['is_next']:,} true and {counts['random']:,} random pairs, {counts['no_pair']:,} without -> {out}"
     )

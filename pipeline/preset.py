@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 from pipeline.cli import ParamsFile, run
 
 
@@ -15,7 +15,7 @@ def main(
     presets: Annotated[Path, typer.Option(help="The folder of presets.", file_okay=False)] = Path("presets"),
 ) -> None:
     """List the presets, or print the flags of one: dvc exp run $(python -m pipeline.preset NAME)."""
-    from maskline.presets import flags, summary
+    from maskline.settings.presets import flags, summary
 
     files = {path.stem: path for path in sorted(presets.glob("*.yaml"))}
     if not files:

@@ -1,4 +1,4 @@
-"""Stage pretrain: token shards -> data/models/pretrained, reports/pretrain."""
+"""Pretrain BERT from scratch."""
 
 from pathlib import Path
 
@@ -19,12 +19,12 @@ def main(
     An interrupted run goes on where it was when the same command is given again. On several GPUs:
     torchrun --nproc-per-node 4 -m pipeline.pretrain
     """
-    from maskline.params import load
+    from maskline.settings.params import load
 
-    settings = load(params)  # before torch is imported: a mistake in it is told at once
+    settings = load(params).pretraining()  # before torch is imported: a mistake in it is told at once
 
+    from maskline.pretraining.run import Paths, pretrain
     from maskline.training.distributed import process_group
-    from maskline.training.pretraining import Paths, pretrain
 
     with process_group(settings.compute) as device:
         pretrain(settings, Paths(tokens, validation, tokenizer, best, last, reports), device)

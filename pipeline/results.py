@@ -5,26 +5,35 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli import run
+from pipeline.cli import ParamsFile, run
 
 
 def main(
+    params: ParamsFile = Path("params.yaml"),
     reports: Annotated[Path, typer.Option(help="Where the stages wrote metrics and figures.", file_okay=False)] = Path(
         "reports"
     ),
+    timings: Annotated[
+        Path | None, typer.Option(help="Write the time of each stage to this JSON file.", dir_okay=False)
+    ] = None,
 ) -> None:
-    """Print the table of results, the time that each stage took, and where the figures are."""
+    """Print the table of results, the time that each stage took here, and where the figures are."""
     from rich.console import Console
 
-    from maskline.reporting.tables import read_metrics, read_seconds, results
+    from maskline.core.storage import TIMINGS, write_json
+    from maskline.reporting.scores import read_scores
+    from maskline.reporting.tables import read_seconds, results
+    from maskline.settings.params import load
 
-    Console(highlight=False).print(results(read_metrics(reports / "evaluate" / "metrics.json")))
-    # Not those of reports/presets: they are of other runs.
-    for path in sorted([*reports.glob("*/timing.json"), *reports.glob("finetune/*/timing.json")]):
-        seconds = read_seconds(path)
-        typer.echo(f"{path.parent.relative_to(reports)}: {seconds:.0f} s")
+    scores = read_scores(reports, load(params).tasks)
+    Console(highlight=False).print(results(scores.values()))
+    seconds = {path.stem: read_seconds(path) for path in sorted(TIMINGS.glob("*.json"))}
+    for stage, taken in seconds.items():
+        typer.echo(f"{stage}: {taken:.0f} s")
     for path in sorted((reports / "figures").glob("*.png")):
         typer.echo(path)
+    if timings:
+        write_json(timings, seconds)
 
 
 if __name__ == "__main__":

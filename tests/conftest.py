@@ -9,8 +9,9 @@ from random import Random
 import pytest
 from ruamel.yaml import YAML
 
-from maskline.params import load, read_yaml
-from maskline.storage import MANIFEST, sha256, write_csv, write_json
+from maskline.core.storage import MANIFEST, sha256, write_csv, write_json
+from maskline.settings.files import read_yaml
+from maskline.settings.params import load
 from tests.project import call, copy_project
 
 # Before torch is loaded, here and in the commands that tests run: tiny tensors gain nothing from threads.
@@ -174,15 +175,15 @@ def _tiny_project(tmp_path_factory):
     It is shared: a test that changes something copies it first.
     """
     import torch
-
-    from maskline.examples.premasked import premask
-    from maskline.examples.tokenize import write_tokens
-    from maskline.model.heads import ClassificationModel, PretrainingModel
     from maskline.tasks.data import write_task
     from maskline.tasks.sources import TaskSource
-    from maskline.tokenization.save import save
-    from maskline.tokenization.wordpiece import train
-    from maskline.training.export import export
+
+    from maskline.examples.premasked import premask
+    from maskline.model.directory import export
+    from maskline.model.heads import ClassificationModel, PretrainingModel
+    from maskline.shards.tokenize import write_tokens
+    from maskline.vocabulary.save import save
+    from maskline.vocabulary.wordpiece import train
 
     root = tmp_path_factory.mktemp("project")
     data, models = root / "data", root / "data" / "models"

@@ -5,15 +5,17 @@ import random
 
 import numpy as np
 
+from maskline.core.storage import MANIFEST, fresh_directory, sha256
 from maskline.examples.premasked import premask
-from maskline.examples.shards import ShardWriter
-from maskline.params import PARAMS, TokenizerParams, parse, read_yaml
-from maskline.storage import MANIFEST, fresh_directory, sha256
+from maskline.settings.files import read_yaml
+from maskline.settings.params import PARAMS, parse
+from maskline.shards.store import ShardWriter
 from maskline.tokenization.load import SpecialIds
-from maskline.tokenization.normalization import normalizer
-from maskline.tokenization.save import save
 from maskline.tokenization.special import SPECIAL_TOKENS
-from maskline.tokenization.wordpiece import assemble
+from maskline.vocabulary.normalization import normalizer
+from maskline.vocabulary.save import save
+from maskline.vocabulary.settings import TokenizerParams
+from maskline.vocabulary.wordpiece import assemble
 
 VOCAB_SIZE = 97
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4)

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from benchmarks.peers.peer import IGNORE, Batch, Feature, Peer, Recipe
 from maskline.model.convert import config
-from maskline.params import Params
+from maskline.settings.params import Params
 
 
 class HuggingFace(Peer):

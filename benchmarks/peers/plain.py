@@ -15,7 +15,9 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from benchmarks.peers.peer import IGNORE, Batch, Feature, Peer, Recipe
-from maskline.params import MaskingRates, ModelParams, Params
+from maskline.examples.settings import MaskingRates
+from maskline.model.settings import ModelParams
+from maskline.settings.params import Params
 from maskline.tokenization.load import SpecialIds
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"gelu": F.gelu, "relu": F.relu}

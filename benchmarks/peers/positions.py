@@ -16,7 +16,8 @@ from torch.nn import functional as F
 
 from benchmarks.peers.peer import IGNORE, Batch, Feature, Peer, Recipe
 from benchmarks.peers.plain import Bert, Block
-from maskline.params import ModelParams, Params
+from maskline.model.settings import ModelParams
+from maskline.settings.params import Params
 from maskline.tokenization.load import SpecialIds
 
 

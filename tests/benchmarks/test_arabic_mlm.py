@@ -6,7 +6,7 @@ import torch
 from benchmarks import arabic_mlm
 from benchmarks.arabic_mlm import Score
 from benchmarks.ours import objective
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 from tests.tiny import tiny_params, write_data
 
 CPU = torch.device("cpu")

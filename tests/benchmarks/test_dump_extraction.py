@@ -3,7 +3,7 @@ import os
 import pytest
 
 from benchmarks import dump_extraction
-from maskline.corpus.dump.pages import Page, read_pages
+from maskline.sources.dump.pages import Page, read_pages
 
 PAGES = [
     Page("1", "A & B", 0, False, "wikitext", "''A'' <ref>x</ref> is [[b|B]] (; c)."),

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from benchmarks import growth
-from maskline.examples.shards import TokenShards
-from maskline.params import load
+from maskline.settings.params import load
+from maskline.shards.store import TokenShards
 from tests.tiny import write_data
 
 

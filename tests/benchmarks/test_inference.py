@@ -2,8 +2,8 @@ import pytest
 
 from benchmarks import inference
 from maskline.corpus.articles import Source
-from maskline.corpus.selection import write_corpus
-from maskline.params import load
+from maskline.selection.corpus import write_corpus
+from maskline.settings.params import load
 from tests.conftest import tiny_articles
 
 

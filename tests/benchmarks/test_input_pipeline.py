@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks import input_pipeline
-from maskline.params import load
+from maskline.settings.params import load
 
 
 def test_batches_and_steps_take_turns(tiny_project, monkeypatch):

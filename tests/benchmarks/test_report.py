@@ -5,8 +5,8 @@ import pytest
 from benchmarks import SUBJECTS, report
 from benchmarks.__main__ import main
 from benchmarks.measure import Row, Series, against
-from maskline.errors import UserError
-from maskline.storage import read_json
+from maskline.core.errors import UserError
+from maskline.core.storage import read_json
 
 OURS, THEIRS = Series("ours", "tokens/s", (30.0, 33.0)), Series("HF", "tokens/s", (10.0, 10.0))
 

@@ -5,8 +5,9 @@ import pytest
 from benchmarks import arabic, size
 from benchmarks.measure import Child
 from maskline.corpus.articles import Article, Source
-from maskline.corpus.selection import write_corpus
-from maskline.params import parse, read_yaml
+from maskline.selection.corpus import write_corpus
+from maskline.settings.files import read_yaml
+from maskline.settings.params import parse
 from tests.conftest import tiny_articles
 
 

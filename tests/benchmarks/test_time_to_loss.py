@@ -7,7 +7,7 @@ from benchmarks import time_to_loss
 from benchmarks.measure import Row
 from benchmarks.ours import objective
 from benchmarks.time_to_loss import Pace, Score
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 from tests.tiny import tiny_params, write_data
 
 

@@ -5,10 +5,10 @@ from statistics import median
 import pytest
 
 from benchmarks import arabic, tokenize_stage
+from maskline.core.storage import read_manifest
 from maskline.corpus.articles import Source
-from maskline.corpus.selection import write_corpus
-from maskline.examples.shards import TokenShards
-from maskline.storage import read_manifest
+from maskline.selection.corpus import write_corpus
+from maskline.shards.store import TokenShards
 from tests.conftest import tiny_articles
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from maskline.params import read_yaml
+from maskline.settings.files import read_yaml
 from tests.project import ROOT
 
 

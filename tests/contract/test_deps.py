@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from maskline.params import read_yaml
+from maskline.settings.files import read_yaml
 from tests.contract.graph import stages, written
 from tests.contract.imports import closure
 from tests.project import ROOT, tracked

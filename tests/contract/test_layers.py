@@ -64,7 +64,7 @@ def test_the_contracts_hold(copied):
     ("file", "line", "contract"),
     [
         ("corpus/split.py", "from maskline.training import loop", "each layer imports what stands below it"),
-        ("model/bert.py", "from maskline.storage import sha256", "the model knows parameters alone"),
+        ("model/bert.py", "from maskline.core.storage import sha256", "the model knows parameters alone"),
         ("reporting/tables.py", "from maskline.params import load", "reporting knows storage alone"),
         ("storage.py", "from pipeline.cli import run", "the library knows no stage"),
     ],

@@ -11,7 +11,7 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 from maskline import params as schema
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 from tests.contract.graph import stages
 from tests.project import ROOT, SETTINGS, change, write_texts
 

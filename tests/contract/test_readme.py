@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from maskline.params import parse, read_yaml
-from maskline.presets import merge
+from maskline.core.storage import read_json
 from maskline.reporting.tables import results_markdown
-from maskline.storage import read_json
+from maskline.settings.files import read_yaml
+from maskline.settings.params import parse
+from maskline.settings.presets import merge
 from tests.project import ENVIRONMENT, ROOT, call
 
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md")}

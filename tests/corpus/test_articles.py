@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maskline.core.errors import UserError
+from maskline.core.storage import MANIFEST, sha256
 from maskline.corpus import articles
 from maskline.corpus.articles import Article, Source, clean, read_articles
-from maskline.corpus.selection import write_corpus
-from maskline.errors import UserError
-from maskline.storage import MANIFEST, sha256
+from maskline.selection.corpus import write_corpus
 
 
 def article(number, text=None):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from maskline.tasks.examples import Examples
 
 from maskline.evaluation import baselines
 from maskline.evaluation.baselines import (
@@ -18,8 +19,7 @@ from maskline.evaluation.baselines import (
 )
 from maskline.examples.pairs import IS_NEXT, RANDOM
 from maskline.examples.premasked import read_premasked
-from maskline.examples.shards import TokenShards
-from maskline.tasks.examples import Examples
+from maskline.shards.store import TokenShards
 from maskline.tokenization.load import SpecialIds, load_tokenizer
 
 SPECIAL = SpecialIds(0, 1, 2, 3, 4)

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 import torch
+from maskline.evaluation.classification import classification_metrics, predict
 
 from maskline.evaluation import classification
-from maskline.evaluation.classification import classification_metrics, predict
+from maskline.model.directory import load_classifier
 from maskline.tasks.classification import encode_texts
 from maskline.tokenization.load import load_tokenizer
-from maskline.training.export import load_classifier
 
 
 def test_macro_f1_tells_a_constant_classifier():

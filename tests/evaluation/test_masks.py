@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 from maskline.evaluation.masks import _insert, fill_masks, mask_probabilities, ranking
 from maskline.model.attention import Layout
+from maskline.model.directory import load_pretraining_model
 from maskline.tokenization.load import load_tokenizer
-from maskline.training.export import load_pretraining_model
 
 CPU = torch.device("cpu")
 

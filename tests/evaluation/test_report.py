@@ -2,15 +2,15 @@ import math
 
 import pytest
 import torch
+from maskline.tasks.examples import SPLITS, read_task
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 from maskline.evaluation.report import _finite, pretraining_report, task_report
 from maskline.examples.premasked import read_premasked
-from maskline.examples.shards import TokenShards
+from maskline.model.directory import load_classifier, load_pretraining_model
 from maskline.model.heads import PretrainingModel
-from maskline.tasks.examples import SPLITS, read_task
+from maskline.shards.store import TokenShards
 from maskline.tokenization.load import load_tokenizer
-from maskline.training.export import load_classifier, load_pretraining_model
 
 CPU = torch.device("cpu")
 

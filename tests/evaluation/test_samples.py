@@ -7,11 +7,11 @@ import torch
 from maskline.evaluation import samples
 from maskline.evaluation.samples import _excerpt, _quote, _table, sample_page
 from maskline.examples.premasked import read_premasked
+from maskline.model.directory import load_pretraining_model
 from maskline.tokenization.load import LoadedTokenizer, load_tokenizer
-from maskline.tokenization.normalization import normalizer
 from maskline.tokenization.special import SPECIAL_TOKENS
-from maskline.tokenization.wordpiece import assemble
-from maskline.training.export import load_pretraining_model
+from maskline.vocabulary.normalization import normalizer
+from maskline.vocabulary.wordpiece import assemble
 from tests.tiny import tokenizer_params
 
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from maskline.examples.batches import PretrainingBatches, by_length, shares
 from maskline.examples.masking import Masker
 from maskline.examples.pairs import IGNORE, PairSource
-from maskline.examples.shards import TokenShards
-from maskline.params import MaskingRates
+from maskline.examples.settings import MaskingRates
+from maskline.shards.store import TokenShards
 from tests.tiny import SPECIAL, VOCAB_SIZE, random_documents, write_shards
 
 RATE = 0.15

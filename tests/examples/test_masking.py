@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from maskline.examples.draws import draw, key
 from maskline.examples.masking import Masker
+from maskline.examples.settings import MaskingRates
 from maskline.model.attention import Layout
 from maskline.model.heads import Inputs, pretraining_losses
-from maskline.params import MaskingRates
 from tests.tiny import ORDINARY, SPECIAL, VOCAB_SIZE
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL

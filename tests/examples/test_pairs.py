@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from maskline.examples.order import Order
 from maskline.examples.pairs import IGNORE, IS_NEXT, RANDOM, PairSource
-from maskline.examples.shards import TokenShards
+from maskline.shards.store import TokenShards
 from tests.tiny import random_documents, write_shards
 
 EPOCHS = 24

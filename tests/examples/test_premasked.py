@@ -2,15 +2,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
+from maskline.core.storage import MANIFEST, read_json, sha256
 from maskline.examples import premasked
 from maskline.examples.batches import PretrainingBatches
 from maskline.examples.masking import Masker
 from maskline.examples.pairs import IGNORE, PairSource
 from maskline.examples.premasked import PREMASKED, premask, read_premasked, write_premasked
-from maskline.examples.shards import TokenShards
-from maskline.params import MaskingRates
-from maskline.storage import MANIFEST, read_json, sha256
+from maskline.examples.settings import MaskingRates
+from maskline.shards.store import TokenShards
 from tests.tiny import SPECIAL, VOCAB_SIZE, random_documents, tiny_params, write_shards, write_tokenizer
 
 RATE = 0.15

@@ -10,7 +10,8 @@ from maskline.model import attention as module
 from maskline.model.attention import Layout, attention
 from maskline.model.convert import config, to_hugging_face
 from maskline.model.heads import Inputs, PretrainingModel
-from maskline.params import ModelParams, read_yaml
+from maskline.model.settings import ModelParams
+from maskline.settings.files import read_yaml
 from tests.project import ROOT
 from tests.tiny import REFERENCE, VOCAB_SIZE, tiny_params
 

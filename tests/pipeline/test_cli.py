@@ -129,7 +129,7 @@ runpy.run_module("pipeline.pretrain", run_name="__main__")
 """
 
 
-@pytest.mark.parametrize("module", ["typer", "maskline.errors"])
+@pytest.mark.parametrize("module", ["typer", "maskline.core.errors"])
 def test_an_interrupt_during_the_first_imports_ends_at_once(module):
     """Before `run` has taken over, and whatever swallows it."""
     program = f"MODULE = {module!r}{EARLY}"

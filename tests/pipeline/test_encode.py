@@ -69,7 +69,7 @@ def test_all_dimensions_fit_however_narrow_the_terminal(encode, monkeypatch):
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_numbers_keep_their_places_beside_text_from_right_to_left(encode, monkeypatch, terminal):
-    monkeypatch.setattr(tokens := "maskline.evaluation.embedding.token_vectors", _arabic(tokens))
+    monkeypatch.setattr(tokens := "maskline.inference.embedding.token_vectors", _arabic(tokens))
     monkeypatch.setattr(Console, "is_terminal", terminal)
     monkeypatch.setenv("NO_COLOR", "1")
     _, output, _ = encode("the")

@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from maskline.errors import UserError
-from maskline.storage import read_csv
-from maskline.tokenization.save import save
-from maskline.tokenization.wordpiece import train
+from maskline.core.errors import UserError
+from maskline.core.storage import read_csv
+from maskline.vocabulary.save import save
+from maskline.vocabulary.wordpiece import train
 from pipeline.cli import run
 from pipeline.evaluate import main
 from tests.tiny import tokenizer_params

@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
+from maskline.tasks.examples import read_task
 from ruamel.yaml import YAML
 
+from maskline.core.storage import read_csv, read_json, sha256
 from maskline.corpus.articles import read_articles
-from maskline.params import read_yaml
-from maskline.storage import read_csv, read_json, sha256
-from maskline.tasks.examples import read_task
+from maskline.settings.files import read_yaml
 
 PAGES = {
     f"Page {i}": {

@@ -1,15 +1,15 @@
 import shutil
 
 import pytest
-from ruamel.yaml import YAML
-
-from maskline.errors import UserError
-from maskline.params import load
-from maskline.storage import read_json
 from maskline.tasks.data import write_task
 from maskline.tasks.sources import TaskSource
-from maskline.training.export import load_classifier
-from maskline.training.pretraining import pretrain
+from ruamel.yaml import YAML
+
+from maskline.core.errors import UserError
+from maskline.core.storage import read_json
+from maskline.model.directory import load_classifier
+from maskline.pretraining.run import pretrain
+from maskline.settings.params import load
 from pipeline.finetune import main
 from tests.tiny import settings, write_data
 from tests.training.runs import CPU, pretraining_paths

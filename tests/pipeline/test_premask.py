@@ -5,8 +5,8 @@ import sys
 import pytest
 from ruamel.yaml import YAML
 
+from maskline.core.storage import MANIFEST, read_json, sha256
 from maskline.examples.premasked import read_premasked
-from maskline.storage import MANIFEST, read_json, sha256
 from tests.tiny import random_documents, settings, write_shards, write_tokenizer
 
 

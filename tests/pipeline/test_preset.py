@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskline.errors import UserError
-from maskline.params import PARAMS, parse, read_yaml
-from maskline.presets import _render, flags, merge, summary
+from maskline.core.errors import UserError
+from maskline.settings.files import read_yaml
+from maskline.settings.params import PARAMS, parse
+from maskline.settings.presets import _render, flags, merge, summary
 
 ROOT = Path(__file__).parents[2]
 PRESETS = sorted((ROOT / "presets").glob("*.yaml"))

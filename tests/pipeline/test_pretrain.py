@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from maskline import storage
+from maskline.core import storage
 from maskline.training import states
 from pipeline import cli
 from pipeline.pretrain import main

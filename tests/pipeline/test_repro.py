@@ -9,8 +9,8 @@ import psutil
 import pytest
 from ruamel.yaml import YAML
 
-from maskline.params import load
-from maskline.storage import read_csv, read_json
+from maskline.core.storage import read_csv, read_json
+from maskline.settings.params import load
 from tests.project import ENVIRONMENT, call
 
 DATA = ["fetch", "tokenizer", "tokenize", "premask"]

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from maskline.core.storage import INCOMPLETE, MANIFEST, read_csv, read_json, sha256
 from maskline.corpus.articles import Article, Source, read_articles
-from maskline.corpus.selection import write_corpus
-from maskline.examples.shards import TokenShards
-from maskline.params import load, read_yaml
-from maskline.storage import INCOMPLETE, MANIFEST, read_csv, read_json, sha256
-from maskline.tokenization.save import save
-from maskline.tokenization.wordpiece import train
+from maskline.selection.corpus import write_corpus
+from maskline.settings.files import read_yaml
+from maskline.settings.params import load
+from maskline.shards.store import TokenShards
+from maskline.vocabulary.save import save
+from maskline.vocabulary.wordpiece import train
 
 
 @pytest.fixture(name="data")

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from maskline.core.storage import MANIFEST, read_json, read_manifest, sha256
 from maskline.corpus.articles import Article, Source, read_articles
-from maskline.corpus.selection import write_corpus
-from maskline.params import read_yaml
-from maskline.storage import MANIFEST, read_json, read_manifest, sha256
+from maskline.selection.corpus import write_corpus
+from maskline.settings.files import read_yaml
 from maskline.tokenization.load import load_tokenizer
 from tests.theirs import write_theirs
 

@@ -8,7 +8,7 @@ from math import sqrt
 
 import pytest
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 from maskline.reporting.comparison import compare, to_markdown, write_comparison
 from maskline.reporting.runs import METRICS, Run, _evaluated, read_folder
 

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
+from maskline.core.storage import MANIFEST, read_csv, sha256, write_csv
 from maskline.reporting import figures
 from maskline.reporting.series import to_series
 from maskline.reporting.style import save, spread, theme
-from maskline.storage import MANIFEST, read_csv, sha256, write_csv
 
 nan = float("nan")
 

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from maskline import params
-from maskline.errors import UserError
-from maskline.storage import MANIFEST, sha256
 from maskline.tasks.data import duplicate_key, write_task
 from maskline.tasks.examples import read_task
 from maskline.tasks.sources import TaskSource
+
+from maskline import params
+from maskline.core.errors import UserError
+from maskline.core.storage import MANIFEST, sha256
 
 LABELS = ["bad", "good"]
 PAIRS = [(f"text number {i}", LABELS[i % 2]) for i in range(60)]

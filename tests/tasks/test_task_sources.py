@@ -5,10 +5,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from maskline.tasks.sources import open_task
 
 from maskline import params
-from maskline.errors import UserError
-from maskline.tasks.sources import open_task
+from maskline.core.errors import UserError
 
 SST2 = Path("../shared/data/sst2")
 EXPECTED = [("so, so", "negative"), ('a "gem"', "positive")]
@@ -103,7 +103,7 @@ def test_hub_joins_the_splits_and_names_the_classes(tmp_path):
     for split, rows in {"train": [("a", 1), ("b", 0)], "test": [("c", -1)]}.items():
         table = [{"sentence": text, "label": label} for text, label in rows]
         datasets.Dataset.from_list(table, features=features).to_parquet(tmp_path / "mood" / f"{split}.parquet")
-    hub = params.HubTask(dataset=str(tmp_path / "mood"), config=None, revision="main")
+    hub = params.HubPin(dataset=str(tmp_path / "mood"), config=None, revision="main")
     source = open_task("mood", task(source="hub", hub=hub))
     assert sorted(source.pairs) == [("a", "yes"), ("b", "no"), ("c", "-1")]
     assert source.provenance["dataset"] == "mood"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from maskline.tokenization import encoding
 from maskline.tokenization.encoding import ChunkEncoder
-from maskline.tokenization.wordpiece import train
+from maskline.vocabulary.wordpiece import train
 from tests.tiny import tokenizer_params
 
 ARABIC = Path("../shared/data/arwiki/articles-000.jsonl.gz")

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from maskline.errors import UserError
-from maskline.training.pretraining import PretrainingObjective
+from maskline.core.errors import UserError
+from maskline.pretraining.run import PretrainingObjective
 
 
 def before_file_operations(act):

@@ -21,7 +21,7 @@ CONTEXT.set_forkserver_preload(
     [
         "pytest",  # the main module of a child
         "torch._dynamo",  # which the first optimizer imports
-        "pipeline.pretrain", "maskline.training.finetuning", "tests.training.faults",
+        "pipeline.pretrain", "maskline.finetuning.run", "tests.training.faults",
     ]
 )  # fmt: skip
 

@@ -6,13 +6,13 @@ import signal
 import pytest
 import torch
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
+from maskline.core.storage import sha256
 from maskline.examples.masking import Masker
 from maskline.examples.premasked import read_premasked
-from maskline.examples.shards import TokenShards
-from maskline.storage import sha256
+from maskline.pretraining.run import Paths, PretrainingObjective, new_batches, new_model
+from maskline.shards.store import TokenShards
 from maskline.training.loop import Cadence, train
-from maskline.training.pretraining import Paths, PretrainingObjective, new_batches, new_model
 from maskline.training.progress import Reporter
 from maskline.training.states import Run
 from tests.tiny import SPECIAL, VOCAB_SIZE

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 from maskline.training.devices import (
     autocast,
     choose_device,

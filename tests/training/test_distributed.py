@@ -9,12 +9,12 @@ import pytest
 import torch
 from ruamel.yaml import YAML
 
-from maskline.evaluation.intrinsic import pretraining_sums
+from maskline.core.storage import read_csv, read_json
 from maskline.examples.premasked import premask, read_premasked
-from maskline.storage import read_csv, read_json
+from maskline.model.directory import load_pretraining_model
+from maskline.pretraining.run import pretrain
+from maskline.pretraining.scores import pretraining_sums
 from maskline.training.distributed import rank, ranks, sum_gradients, sum_over_ranks
-from maskline.training.export import load_pretraining_model
-from maskline.training.pretraining import pretrain
 from tests.tiny import SPECIAL, random_documents, settings, tiny_params, write_data, write_shards
 from tests.training.runs import CPU, Objective, pretraining_paths
 
@@ -55,7 +55,7 @@ def _alone(folder, tmp_path_factory):
 
 INTERRUPTED = """
 import os, runpy, signal
-from maskline.training.pretraining import PretrainingObjective
+from maskline.pretraining.run import PretrainingObjective
 
 real = PretrainingObjective.microbatches
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from maskline.pretraining.run import pretrain
 from maskline.training import states
-from maskline.training.pretraining import pretrain
 from pipeline import cli
 from tests.project import ROOT, SETTINGS, change, write_texts
 from tests.tiny import tiny_params

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import nn
 
-from maskline.errors import UserError
-from maskline.evaluation.inputs import to_inputs
+from maskline.core.errors import UserError
 from maskline.examples.pairs import IGNORE
 from maskline.model.heads import pretraining_losses
+from maskline.model.inputs import to_inputs
 from maskline.training import loop
 from maskline.training.loop import Progress, _accumulate
 from tests.tiny import tiny_params

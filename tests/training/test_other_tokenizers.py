@@ -8,22 +8,22 @@ import sys
 import numpy as np
 import pytest
 import transformers
+from maskline.tasks.data import write_task
+from maskline.tasks.sources import TaskSource
 
+from maskline.core.storage import MANIFEST, read_json, sha256
 from maskline.corpus.articles import Article
 from maskline.evaluation.masks import fill_masks
 from maskline.evaluation.samples import sample_page
 from maskline.examples.premasked import premask, read_premasked
-from maskline.examples.shards import TokenShards
-from maskline.examples.tokenize import write_tokens
-from maskline.storage import MANIFEST, read_json, sha256
-from maskline.tasks.data import write_task
-from maskline.tasks.sources import TaskSource
-from maskline.tokenization.build import build
+from maskline.finetuning.run import Paths, finetune
+from maskline.model.directory import load_pretraining_model
+from maskline.pretraining.run import pretrain
+from maskline.shards.store import TokenShards
+from maskline.shards.tokenize import write_tokens
 from maskline.tokenization.load import load_tokenizer
-from maskline.tokenization.save import save
-from maskline.training.export import load_pretraining_model
-from maskline.training.finetuning import Paths, finetune
-from maskline.training.pretraining import pretrain
+from maskline.vocabulary.build import build
+from maskline.vocabulary.save import save
 from tests.theirs import ODD, USUAL, write_theirs
 from tests.tiny import tiny_params
 from tests.training.runs import CPU, pretraining_paths

@@ -5,7 +5,7 @@ import shutil
 import pytest
 import torch
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 from maskline.training.devices import choose_loaders, place
 from maskline.training.prefetch import prepared
 from tests.tiny import tiny_params, write_data

@@ -7,7 +7,7 @@ import pytest
 import torch
 from ruamel.yaml import YAML
 
-from maskline.storage import read_csv
+from maskline.core.storage import read_csv
 from tests.tiny import settings, tiny_params
 from tests.training import faults
 from tests.training.processes import Command, group

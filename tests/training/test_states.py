@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from maskline import storage
-from maskline.errors import UserError
-from maskline.storage import read_json
+from maskline.core import storage
+from maskline.core.errors import UserError
+from maskline.core.storage import read_json
 from maskline.training.states import Run
 from tests.training.runs import CPU
 

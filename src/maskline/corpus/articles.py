@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from maskline.core.storage import atomic, read_manifest
 from maskline.corpus.split import Split, split_of
-from maskline.storage import atomic, read_manifest
 
 ARTICLES, HELD_OUT = "articles", "held-out"
 READ_ROWS = 100

@@ -8,24 +8,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.tree import DecisionTreeClassifier
 
-from maskline.evaluation.classification import classification_metrics
 from maskline.examples.order import Order
 from maskline.examples.pairs import IGNORE, IS_NEXT, RANDOM, PairSource
 from maskline.examples.premasked import PremaskedSet
-from maskline.examples.shards import TokenShards
-from maskline.tasks.examples import Examples
+from maskline.shards.store import TokenShards
 from maskline.tokenization.load import SpecialIds
 
 TRAINING_PAIRS = 10_000
 """Examples that the rules for sentence pairs are fitted on: their few numbers need no more."""
-WORDS_AND_SIGNS = r"\w+|[^\w\s]"
-"""Each punctuation mark is a word of its own: it carries tone, and no text is without a word."""
-INVERSE_PENALTIES = (3.0, 10.0, 30.0, 100.0)
 
 
 def unigram(counts: NDArray[np.int64], labels: NDArray[np.int64], special: SpecialIds) -> tuple[float, float]:
@@ -108,22 +101,3 @@ def best_threshold(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> 
     missed = np.searchsorted(np.sort(scores[positive]), candidates)
     rejected = np.searchsorted(np.sort(scores[~positive]), candidates)
     return float(candidates[(rejected - missed).argmax()])
-
-
-def majority_accuracy(training: Examples, test: Examples) -> float:
-    """Return the accuracy of naming the most frequent class of training; of several, the first."""
-    return float((test.labels == np.bincount(training.labels).argmax()).mean())
-
-
-def tfidf_metrics(training: Examples, validation: Examples, test: Examples) -> dict[str, float]:
-    """Return accuracy and macro-F1 of logistic regression on TF-IDF weights of words and pairs of words.
-
-    The penalty is the one that serves the validation split best; of several, the strongest.
-    """
-    vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=WORDS_AND_SIGNS)
-    x = vectorizer.fit_transform(training.texts)
-    x_validation = vectorizer.transform(validation.texts)
-    models = [LogisticRegression(C=c, max_iter=1000).fit(x, training.labels) for c in INVERSE_PENALTIES]
-    best = max(models, key=lambda model: model.score(x_validation, validation.labels))
-    predicted = best.predict(vectorizer.transform(test.texts))
-    return classification_metrics(test.labels, predicted, len(test.label_names))

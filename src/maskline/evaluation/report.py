@@ -1,34 +1,68 @@
-"""The numbers of reports/evaluate: each score of a model beside what makes it readable."""
+"""The stage `evaluate`: the scores of the pretrained model, each beside what makes it readable."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
-from maskline.errors import UserError
-from maskline.evaluation.baselines import (
-    majority_accuracy,
-    pair_baselines,
-    tfidf_metrics,
-    training_pairs,
-    unigram,
-    validation_pairs,
+from maskline.core.errors import UserError
+from maskline.core.scores import METRICS, REPORT, Headline, Report, finite
+from maskline.core.storage import write_json, write_text
+from maskline.evaluation.baselines import pair_baselines, training_pairs, unigram, validation_pairs
+from maskline.evaluation.samples import sample_page
+from maskline.examples.premasked import PremaskedSet, read_premasked
+from maskline.model.directory import load_pretraining_model
+from maskline.model.heads import PretrainingModel
+from maskline.pretraining.scores import perplexity, pretraining_metrics, pretraining_sums
+from maskline.shards.store import TokenShards
+from maskline.tokenization.load import SpecialIds, load_tokenizer
+from maskline.tokenization.model_files import check_tokenizer
+
+SAMPLES = "samples.md"
+HEADLINES = (
+    Headline("mlm.loss", "MLM loss (nats)", "lower", {"mlm.unigram_loss": "unigram frequencies"}),
+    Headline("mlm.accuracy", "MLM accuracy", "higher", {"mlm.unigram_accuracy": "most frequent token"}),
+    Headline("mlm.perplexity", "MLM perplexity", "lower"),
+    Headline(
+        "nsp.accuracy",
+        "NSP accuracy",
+        "higher",
+        {"nsp.overlap_accuracy": "word overlap", "nsp.length_accuracy": "sentence lengths"},
+    ),
 )
-from maskline.evaluation.classification import classification_metrics, predict
-from maskline.evaluation.intrinsic import perplexity, pretraining_metrics, pretraining_sums
-from maskline.examples.premasked import PremaskedSet
-from maskline.examples.shards import TokenShards
-from maskline.model.heads import ClassificationModel, PretrainingModel
-from maskline.tasks.classification import encode_texts
-from maskline.tasks.examples import Examples
-from maskline.tokenization.load import LoadedTokenizer, SpecialIds
 
-CONFUSION_COLUMNS = ("label", "predicted", "count")
-CLASS_COLUMNS = ("label", "precision", "recall", "f1", "support")
+
+@dataclass(frozen=True)
+class Paths:
+    """What the stage reads and writes."""
+
+    tokens: Path
+    validation: Path
+    tokenizer: Path
+    model: Path
+    reports: Path
+
+
+def evaluate(paths: Paths, device: torch.device, samples: int, *, nsp: bool) -> dict[str, dict[str, Any]]:
+    """Score the pretrained model on the fixed validation set; write the numbers and a page of `samples` predictions.
+
+    Returns:
+        The sections `mlm` and `nsp` of metrics.json.
+
+    Raises:
+        UserError: an input is incomplete, or does not fit the model.
+    """
+    tokenizer, validation = load_tokenizer(paths.tokenizer), read_premasked(paths.validation)
+    model = load_pretraining_model(paths.model).to(device)
+    check_tokenizer(paths.model, paths.tokenizer, "pretrain")
+    metrics = pretraining_report(model, validation, TokenShards(paths.tokens), tokenizer.special, device, nsp=nsp)
+    write_text(paths.reports / SAMPLES, sample_page(model, validation, tokenizer, device, samples))
+    Report("", HEADLINES).write(paths.reports / REPORT)
+    write_json(paths.reports / METRICS, metrics)
+    return metrics
 
 
 def pretraining_report(
@@ -65,77 +99,10 @@ def pretraining_report(
     }
     training = training_pairs(shards, validation.manifest["params"]["max_seq_length"])
     return {
-        "mlm": _finite(mlm),
+        "mlm": finite(mlm) | ({} if all(map(_is_number, mlm.values())) else {"diverged": True}),
         "nsp": {"accuracy": scores["nsp_accuracy"], **pair_baselines(training, validation_pairs(validation))},
     }
 
 
-def _finite(values: Mapping[str, float | None]) -> dict[str, Any]:
-    finite = {name: value if value is not None and math.isfinite(value) else None for name, value in values.items()}
-    return finite | {"diverged": True} if None in finite.values() else finite
-
-
-@dataclass(frozen=True)
-class TaskReport:
-    """How a task came out on its test split."""
-
-    metrics: dict[str, float]
-    confusion: list[dict[str, Any]]
-    """A row of `CONFUSION_COLUMNS` for every pair of labels."""
-    classes: list[dict[str, Any]]
-    """A row of `CLASS_COLUMNS` for every label."""
-    warnings: list[str]
-    """What a reader of the metrics has to know."""
-
-
-def task_report(
-    task: str,
-    models: Mapping[str, ClassificationModel],
-    splits: Mapping[str, Examples],
-    tokenizer: LoadedTokenizer,
-    max_seq_length: int,
-    device: torch.device,
-) -> TaskReport:
-    """Score two models on the test split, and what they are read against.
-
-    Args:
-        task: Its name.
-        models: `pretrained`, and `scratch`, the same network fine-tuned from random weights.
-        splits: `train`, `validation` and `test`.
-        tokenizer: The one that both models were made with.
-        max_seq_length: Tokens that the models read, [CLS] and [SEP] included.
-        device: Where the models are.
-    """
-    test = splits["test"]
-    names, classes = test.label_names, len(test.label_names)
-    encoded = encode_texts(test.texts, tokenizer, max_seq_length)
-    predicted, scratch = (
-        predict(models[name], encoded, tokenizer.special, device).argmax(1) for name in ("pretrained", "scratch")
-    )
-    metrics = classification_metrics(test.labels, predicted, classes)
-    metrics["majority_accuracy"] = majority_accuracy(splits["train"], test)
-    for prefix, scores in (
-        ("tfidf", tfidf_metrics(splits["train"], splits["validation"], test)),
-        ("scratch", classification_metrics(test.labels, scratch, classes)),
-    ):
-        metrics |= {f"{prefix}_{name}": value for name, value in scores.items()}
-
-    matrix = confusion_matrix(test.labels, predicted, labels=range(classes))
-    confusion = [
-        dict(zip(CONFUSION_COLUMNS, (label, other, int(count)), strict=True))
-        for label, row in zip(names, matrix, strict=True)
-        for other, count in zip(names, row, strict=True)
-    ]
-    scores = precision_recall_fscore_support(test.labels, predicted, labels=range(classes), zero_division=0.0)
-    columns = (names, *(column.tolist() for column in scores))
-    by_class = [dict(zip(CLASS_COLUMNS, row, strict=True)) for row in zip(*columns, strict=True)]
-    warnings = []
-    if encoded.cut:
-        warnings.append(
-            f"{encoded.cut:,} of {len(encoded):,} test texts are longer than {max_seq_length} tokens and were cut"
-        )
-    if len(set(predicted.tolist())) == 1:
-        warnings.append(
-            f"every test text is predicted as {names[predicted[0]]}: the accuracy is that of naming one class"
-        )
-    return TaskReport(metrics, confusion, by_class, [f"{task}: {warning}" for warning in warnings])
+def _is_number(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskline.examples.draws import Bits, below, draw, uniform
-from maskline.params import MaskingRates
+from maskline.examples.settings import MaskingRates
 from maskline.tokenization.load import SpecialIds
 
 _PICK, _REPLACE, _TOKEN = range(3)

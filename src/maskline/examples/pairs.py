@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from maskline.examples.draws import Bits, below, draw, key
 from maskline.examples.order import Order
-from maskline.examples.shards import Shard, TokenShards
+from maskline.shards.store import Shard, TokenShards
 
 IS_NEXT, RANDOM, IGNORE = 0, 1, -100
 

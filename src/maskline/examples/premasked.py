@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
+from maskline.core.storage import MANIFEST, atomic, fresh_directory, read_manifest, sha256, write_manifest
 from maskline.examples.batches import Batch, PretrainingBatches, by_length
 from maskline.examples.masking import Masker
 from maskline.examples.pairs import IGNORE, IS_NEXT, RANDOM, PairSource
-from maskline.examples.shards import TokenShards, id_dtype
-from maskline.params import PremaskParams
-from maskline.storage import MANIFEST, atomic, fresh_directory, read_manifest, sha256, write_manifest
+from maskline.examples.settings import PremaskParams
+from maskline.shards.store import TokenShards, id_dtype
 from maskline.tokenization.load import SpecialIds, load_tokenizer
 
 PREMASKED = "premasked.arrow"

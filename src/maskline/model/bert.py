@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from maskline.model.attention import Layout, attention
-from maskline.params import ModelParams
+from maskline.model.settings import ModelParams
 
 ACTIVATIONS = {"gelu": nn.GELU(), "gelu_tanh": nn.GELU(approximate="tanh"), "relu": nn.ReLU()}
 SEGMENTS = 2

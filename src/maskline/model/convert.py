@@ -2,18 +2,20 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from maskline.model.bert import SEGMENTS
-from maskline.model.heads import ClassificationModel, PretrainingModel
-from maskline.params import ModelParams
+from maskline.model.heads import EncoderModel
+from maskline.model.settings import ModelParams
 
 _HIDDEN_ACT = {"gelu": "gelu", "gelu_tanh": "gelu_new", "relu": "relu"}
 
-# Ours, Hugging Face's. A layer's number is captured; qkv, one matrix of ours and three of theirs, is apart.
+# Ours, Hugging Face's. A layer's number is captured; qkv, one matrix of ours and three of theirs, is apart. The head of
+# a task has their name already.
 _NAMES = [
     ("encoder.embeddings.token", "bert.embeddings.word_embeddings"),
     ("encoder.embeddings.position", "bert.embeddings.position_embeddings"),
@@ -29,13 +31,12 @@ _NAMES = [
     ("mlm.transform", "cls.predictions.transform.dense"),
     ("mlm.norm", "cls.predictions.transform.LayerNorm"),
     ("nsp", "cls.seq_relationship"),
-    ("classifier", "classifier"),
 ]
 _QKV = ("encoder.layers.#.attention.qkv", "bert.encoder.layer.#.attention.self.{}")
 _BIAS = ("mlm.decoder.bias", "cls.predictions.bias")
 
 
-def to_hugging_face(model: PretrainingModel | ClassificationModel) -> dict[str, Tensor]:
+def to_hugging_face(model: EncoderModel) -> dict[str, Tensor]:
     """Return the weights of `model` under Hugging Face's names; a tied decoder is there once, as the embedding."""
     theirs: dict[str, Tensor] = {}
     for name, tensor in model.named_parameters():  # which gives a tied one once
@@ -44,21 +45,35 @@ def to_hugging_face(model: PretrainingModel | ClassificationModel) -> dict[str, 
     return {name: tensor.detach().cpu().contiguous() for name, tensor in theirs.items()}
 
 
-def from_hugging_face(model: PretrainingModel | ClassificationModel, theirs: Mapping[str, Tensor]) -> list[str]:
+@dataclass(frozen=True)
+class Fit:
+    """How the weights of a file fitted a model."""
+
+    missing: list[str]
+    """Hugging Face's names that the model has and the file has not: these weights keep their value."""
+    left_over: list[str]
+    """Names that the file has and the model has not."""
+
+
+def from_hugging_face(model: EncoderModel, theirs: Mapping[str, Tensor]) -> Fit:
     """Copy weights under Hugging Face's names into `model`.
 
-    Returns:
-        Our names that `theirs` does not hold (a classifier that has yet to be trained, say); they keep their value.
+    Raises:
+        ValueError: a weight has another shape than the model's.
     """
-    missing = []
+    missing, used = [], set()
     with torch.no_grad():
         for name, tensor in model.named_parameters():
             names = _theirs(name)
-            if all(part in theirs for part in names):
-                tensor.copy_(torch.cat([theirs[part] for part in names]))
-            else:
-                missing.append(name)
-    return missing
+            if absent := [part for part in names if part not in theirs]:
+                missing += absent
+                continue
+            used |= set(names)
+            found = torch.cat([theirs[part] for part in names])
+            if found.shape != tensor.shape:
+                raise ValueError(f"{names[0]} is {tuple(found.shape)}, and the model's is {tuple(tensor.shape)}")
+            tensor.copy_(found)
+    return Fit(missing, sorted(theirs.keys() - used))
 
 
 def _theirs(name: str) -> list[str]:
@@ -67,7 +82,7 @@ def _theirs(name: str) -> list[str]:
         return [_BIAS[1]]
     if target := _rename(name, *_QKV):
         return [target.format(part) for part in ("query", "key", "value")]
-    return [next(target for ours, hf in _NAMES if (target := _rename(name, ours, hf)))]
+    return [next((target for ours, hf in _NAMES if (target := _rename(name, ours, hf))), name)]
 
 
 def _rename(name: str, ours: str, theirs: str) -> str | None:

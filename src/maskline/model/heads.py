@@ -1,6 +1,6 @@
-"""What stands on the encoder: masked language model, next-sentence prediction, classification."""
+"""What stands on the encoder: a head of any kind, and those of pretraining (MLM and NSP)."""
 
-# Dimensions: B sequences, N tokens of them all, D hidden, V vocabulary, M masked tokens, C classes.
+# Dimensions: B sequences, N tokens of them all, D hidden, V vocabulary, M masked tokens.
 
 from dataclasses import dataclass
 
@@ -10,8 +10,8 @@ from torch.nn import functional as F
 
 from maskline.model.attention import Layout
 from maskline.model.bert import ACTIVATIONS, Encoder, initialize
-from maskline.model.vocabulary import vocabulary_loss
-from maskline.params import ModelParams
+from maskline.model.settings import ModelParams
+from maskline.model.vocabulary_loss import vocabulary_loss
 
 IGNORE_INDEX = -100
 
@@ -75,18 +75,31 @@ MLM_HEADS: dict[str, type[MaskedLanguageModelHead] | type[LinearHead]] = {
 }
 
 
-class PretrainingModel(nn.Module):
-    """The encoder with both pretraining heads."""
+class EncoderModel(nn.Module):
+    """An encoder with a head, which a subclass adds: what is trained, saved and loaded.
+
+    A head has the name that it has in Hugging Face's class of the same purpose.
+    """
+
+    pooled = True
+    """Whether the head reads the pooler."""
 
     def __init__(self, params: ModelParams, vocab_size: int) -> None:
         super().__init__()
         self.encoder = Encoder(params, vocab_size)
-        self.mlm = MLM_HEADS[params.mlm_head](params, self.encoder.embeddings.token)
-        self.nsp = nn.Linear(params.hidden, 2)
 
     def reset(self, generator: torch.Generator) -> None:
         """Draw initial weights."""
         initialize(self, self.encoder.params, generator)
+
+
+class PretrainingModel(EncoderModel):
+    """The encoder with both pretraining heads."""
+
+    def __init__(self, params: ModelParams, vocab_size: int) -> None:
+        super().__init__(params, vocab_size)
+        self.mlm = MLM_HEADS[params.mlm_head](params, self.encoder.embeddings.token)
+        self.nsp = nn.Linear(params.hidden, 2)
 
     def forward(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
         """Return the logits of the masked tokens, (M, V), and of the sentence pairs, (B, 2)."""
@@ -114,22 +127,3 @@ def pretraining_losses(mlm_logits: Tensor, nsp_logits: Tensor, inputs: Inputs) -
 
 def _next_sentence_loss(logits: Tensor, inputs: Inputs) -> Tensor:
     return F.cross_entropy(logits.float(), inputs.next_sentence_label, reduction="sum", ignore_index=IGNORE_INDEX)
-
-
-class ClassificationModel(nn.Module):
-    """The encoder with a linear classifier over the pooled [CLS] (Devlin et al. 2019, sec. 4.1)."""
-
-    def __init__(self, params: ModelParams, vocab_size: int, classes: int, dropout: float) -> None:
-        super().__init__()
-        self.encoder = Encoder(params, vocab_size)
-        self.dropout = nn.Dropout(dropout)
-        self.classifier = nn.Linear(params.hidden, classes)
-
-    def reset(self, generator: torch.Generator) -> None:
-        """Draw initial weights."""
-        initialize(self, self.encoder.params, generator)
-
-    def forward(self, input_ids: Tensor, token_type_ids: Tensor, layout: Layout) -> Tensor:
-        """Score the classes for sequences, arguments as for `Encoder`: -> (B, C) logits."""
-        x = self.encoder(input_ids, token_type_ids, layout)
-        return self.classifier(self.dropout(self.encoder.pool(x, layout)))  # type: ignore[no-any-return]

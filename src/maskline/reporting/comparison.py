@@ -8,11 +8,11 @@ from statistics import mean, stdev
 from textwrap import shorten
 from typing import Any
 
+from maskline.core.storage import fingerprint, write_csv, write_text
 from maskline.reporting.figures import Curve, overlay
-from maskline.reporting.runs import Run
+from maskline.reporting.runs import Column, Run
 from maskline.reporting.style import save, theme
 from maskline.reporting.tables import ABSENT, format_number, markdown
-from maskline.storage import fingerprint, write_csv, write_text
 
 SEED = "seed"
 COMPUTE = "compute."
@@ -58,7 +58,8 @@ class Comparison:
     """The reference row, then the others in the order of their changes."""
 
     rows: Sequence[Row]
-    metrics: Sequence[str]
+    columns: Mapping[str, Column]
+    """Key of a metric -> how it is shown."""
     notes: Sequence[str]
 
     def difference(self, row: Row, metric: str) -> float | None:
@@ -90,7 +91,7 @@ def compare(runs: Sequence[Run]) -> Comparison:
             names = ", ".join(run.name for run in group)
             notes.append(f"{names}: same parameters and seed, other numbers (code or data differ), so not averaged.")
     rows.sort(key=lambda row: (runs[0] not in row.runs, _order(row)))
-    return Comparison(rows, _headline(runs), notes)
+    return Comparison(rows, _columns(runs), notes)
 
 
 def _science(run: Run) -> dict[str, Any]:
@@ -163,22 +164,15 @@ def _typed(value: Any) -> tuple[bool, float, str]:
     return (not number, value if number else 0, str(value))
 
 
-def _headline(runs: Sequence[Run]) -> list[str]:
-    """Return the metrics that are compared: those of pretraining, then accuracy and macro-F1 of each task."""
-    found = {key for run in runs for key in run.metrics}
-    tasks = sorted({key.partition(".")[0] for key in found} - {"mlm", "nsp"})
-    wanted = ["mlm.loss", "mlm.accuracy", "nsp.accuracy"]
-    wanted += [f"{task}.{metric}" for task in tasks for metric in ("accuracy", "macro_f1")]
-    return [metric for metric in wanted if metric in found]
+def _columns(runs: Sequence[Run]) -> dict[str, Column]:
+    """Return what the runs are compared by, in the order of the first run that has it."""
+    columns: dict[str, Column] = {}
+    for run in runs:
+        columns = {**columns, **{key: column for key, column in run.columns.items() if key not in columns}}
+    return columns
 
 
-NAMES = {
-    "mlm.loss": "MLM loss (nats) ↓",
-    "mlm.accuracy": "MLM accuracy ↑",
-    "nsp.accuracy": "NSP accuracy ↑",
-    "accuracy": "accuracy ↑",
-    "macro_f1": "macro-F1 ↑",
-}
+ARROWS = {"higher": "↑", "lower": "↓"}
 
 
 def write_comparison(comparison: Comparison, stem: Path) -> list[Path]:
@@ -206,29 +200,24 @@ def to_markdown(comparison: Comparison) -> str:
     """Return the comparison as Markdown: the table, how to read it, the notes."""
     marked = any(run.state != "done" for row in comparison.rows for run in row.runs)
     texts = ["experiment", "changed", "seed", *(["state"] if marked else [])]
-    header = [*texts, *map(_title, comparison.metrics)]
+    header = [*texts, *(f"{column.title} {ARROWS[column.better]}" for column in comparison.columns.values())]
     rows = [
         [
             row.names,
             _changes(row) or ABSENT,
             _seeds(row),
             *([row.runs[0].state] if marked else []),
-            *(_cell(comparison, row, metric) for metric in comparison.metrics),
+            *(_cell(comparison, row, metric) for metric in comparison.columns),
         ]
         for row in comparison.rows
     ]
-    numeric = [False] * len(texts) + [True] * len(comparison.metrics)
+    numeric = [False] * len(texts) + [True] * len(comparison.columns)
     legend = (
         "Arrows point to the better side. In brackets: the difference to the first row, the reference. "
         "Where a row has several seeds: mean ± sample standard deviation."
     )
     notes = "".join(f"- {note}\n" for note in comparison.notes)
     return f"# Comparison\n\n{markdown(header, rows, numeric)}\n{legend}\n" + (f"\n{notes}" if notes else "")
-
-
-def _title(metric: str) -> str:
-    task, _, name = metric.partition(".")
-    return NAMES.get(metric) or f"{task} {NAMES[name]}"
 
 
 def _changes(row: Row) -> str:
@@ -264,7 +253,7 @@ def _write_csv(comparison: Comparison, path: Path) -> None:
         fields: dict[str, Any] = {"experiment": row.names, "state": row.runs[0].state, "n": len(row.runs)}
         fields["seed"] = " ".join(str(seed) for seed in row.seeds)
         fields |= {key: _value(row.changes.get(key, reference.get(key))) for key in params}
-        for metric in comparison.metrics:
+        for metric in comparison.columns:
             fields[metric] = row.mean(metric)
             fields[f"{metric}_sd"] = row.deviation(metric)
             fields[f"{metric}_difference"] = comparison.difference(row, metric)

@@ -5,6 +5,7 @@ measurement. What is missing is a gap.
 """
 
 import math
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -12,11 +13,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
+from maskline.core.scores import CurveSpec, FigureSpec
+from maskline.core.storage import fresh_directory, read_csv, write_manifest
+from maskline.reporting.scores import SCORE, TASKS, read_scores
 from maskline.reporting.series import Series, last_number, read_series, to_series
 from maskline.reporting.style import BLUE, CYCLE, GREY, INK, VERMILION, Label, label_right, save, theme
-from maskline.reporting.tables import ABSENT, format_number, read_metrics
-from maskline.storage import fresh_directory, read_csv, write_manifest
+from maskline.reporting.tables import ABSENT, format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,14 +28,19 @@ if TYPE_CHECKING:
 STEP = "step (optimizer updates)"
 
 
-def plot_reports(reports: Path, out: Path) -> None:
+def plot_reports(reports: Path, tasks: Sequence[str], out: Path) -> None:
     """Draw every figure of the run under `reports` into `out`, as SVG and PNG.
+
+    The reports of other tasks than `tasks` are of a run before, and are removed: a number that nothing made is worse
+    than none.
 
     Raises:
         UserError: a file that a stage writes is missing, or lacks a column.
     """
+    for folder in sorted(path for path in (reports / TASKS).iterdir() if path.is_dir() and path.name not in tasks):
+        shutil.rmtree(folder)
     fresh_directory(out)
-    metrics = read_metrics(reports / "evaluate" / "metrics.json")
+    scores = read_scores(reports, tasks)
     pretrain = reports / "pretrain"
     with theme():
         outcomes = read_csv(reports / "corpus" / "articles.csv")
@@ -42,13 +50,14 @@ def plot_reports(reports: Path, out: Path) -> None:
         rows = read_csv(pretrain / "train.csv")
         train = to_series(rows, ("step", "mlm_loss", "nsp_loss"), str(pretrain / "train.csv"))
         validation = read_series(pretrain / "validation.csv", ("step", "mlm_loss", "nsp_loss", "loss"))
-        unigram_loss = metrics.get("mlm", {}).get("unigram_loss")
+        unigram_loss = scores[""].metrics.get("mlm.unigram_loss")
         save(pretraining(train, validation, unigram_loss, _lengthened(rows)), out / "pretraining")
-        for folder in sorted(path for path in (reports / "finetune").glob("*") if path.is_dir()):
-            curves = {name: read_series(folder / f"{name}.csv", columns) for name, columns in FINETUNING.items()}
-            save(finetuning(folder.name, curves), out / f"{folder.name}-finetuning")
-        for path in sorted((reports / "evaluate").glob("*-confusion.csv")):
-            save(confusion(path.stem.removesuffix("-confusion"), read_csv(path)), out / path.stem)
+        for task in tasks:
+            folder, report = reports / TASKS / task, scores[task].report
+            save(finetuning(task, read_curves(folder, report.curves), report.curves), out / f"{task}-finetuning")
+            for figure in report.figures:
+                drawn = SHAPES[figure.shape](f"{task}: {figure.title}", figure, read_csv(folder / SCORE / figure.table))
+                save(drawn, out / f"{task}-{figure.name}")
     write_manifest(out, {})
 
 
@@ -134,54 +143,65 @@ def pretraining(
     return figure
 
 
-FINETUNING = {
-    prefix + split: columns
-    for prefix in ("", "scratch-")
-    for split, columns in (("train", ("step", "loss")), ("validation", ("step", "loss", "accuracy", "macro_f1")))
-}
-"""Curve file of a fine-tuning -> the columns drawn."""
+@dataclass(frozen=True)
+class Training:
+    """The curves of one fine-tuning."""
+
+    name: str
+    color: str
+    train: Series
+    validation: Series
 
 
-def finetuning(task: str, curves: Mapping[str, Series]) -> "Figure":
-    """Return loss, accuracy and macro-F1 of a task by step: from pretrained against from random weights."""
+def read_curves(folder: Path, scores: Sequence[CurveSpec]) -> list[Training]:
+    """Return the curves of a task: from pretrained weights, and from random ones."""
+    columns = ("step", "loss", *(score.column for score in scores))
+    return [
+        Training(
+            name,
+            color,
+            read_series(folder / stage / "train.csv", ("step", "loss")),
+            read_series(folder / stage / "validation.csv", columns),
+        )
+        for stage, name, color in (("finetune", "pretrained", BLUE), ("scratch", "random init", VERMILION))
+    ]
+
+
+def finetuning(task: str, curves: Sequence[Training], scores: Sequence[CurveSpec]) -> "Figure":
+    """Return the loss and each of `scores` of a task by step: from pretrained against from random weights."""
     from matplotlib.figure import Figure
 
-    models = (("", "pretrained", BLUE), ("scratch-", "random init", VERMILION))
-    panels = (
-        ("loss", "loss", "loss (nats per example)"),
-        ("accuracy", "accuracy", "accuracy (share of validation split)"),
-        ("macro_f1", "macro-F1", "macro-F1 (validation split)"),
-    )
-    figure = Figure(figsize=(12.4, 3.2))
-    labels: dict[Axes, list[Label]] = {}
-    for index, (name, title, unit) in enumerate(panels, 1):
-        axes = figure.add_subplot(1, len(panels), index)
-        axes.set(title=f"{task}: {title}", xlabel=STEP, ylabel=unit)
-        labels[axes] = []
-        for prefix, model, color in models:
-            if name == "loss":
-                labels[axes] += _train(axes, curves[f"{prefix}train"], name, color, f"{model}, train")
-            text = f"{model}, validation" if name == "loss" else model
-            labels[axes] += _validation(axes, curves[f"{prefix}validation"], name, color, text)
+    figure = Figure(figsize=(0.7 + 3.9 * (1 + len(scores)), 3.2))
+    panels = [figure.add_subplot(1, 1 + len(scores), 1 + number) for number in range(1 + len(scores))]
+    labels: dict[Axes, list[Label]] = {axes: [] for axes in panels}
+    panels[0].set(title=f"{task}: loss", xlabel=STEP, ylabel="loss (nats per example)")
+    for training in curves:
+        labels[panels[0]] += _train(panels[0], training.train, "loss", training.color, f"{training.name}, train")
+        text = f"{training.name}, validation"
+        labels[panels[0]] += _validation(panels[0], training.validation, "loss", training.color, text)
+    for axes, score in zip(panels[1:], scores, strict=True):
+        axes.set(title=f"{task}: {score.name}", xlabel=STEP, ylabel=f"{score.name} (validation split)")
+        for training in curves:
+            labels[axes] += _validation(axes, training.validation, score.column, training.color, training.name)
     label_right(labels)
     return figure
 
 
-def confusion(task: str, rows: Sequence[Mapping[str, str]]) -> "Figure":
-    """Return the confusion matrix of a task: counts, and the share of each true class in per cent.
+def matrix(title: str, spec: FigureSpec, rows: Sequence[Mapping[str, str]]) -> "Figure":
+    """Return how often each name was taken for each: counts, and the share of each row in per cent.
 
     Raises:
         UserError: a count is missing or no number.
     """
     from matplotlib.figure import Figure
 
-    names = list(dict.fromkeys(name for row in rows for name in (row["label"], row["predicted"])))
+    names = list(dict.fromkeys(name for row in rows for name in (row[spec.y], row[spec.x])))
     counts = dict.fromkeys(product(names, repeat=2), 0)
-    for pair, count in zip(rows, to_series(rows, ["count"], f"the confusion of {task}")["count"], strict=True):
+    for pair, count in zip(rows, to_series(rows, [spec.value], title)[spec.value], strict=True):
         if math.isnan(count):
-            raise UserError(f"the confusion of {task} has no count for {pair['label']} taken for {pair['predicted']}")
-        counts[pair["label"], pair["predicted"]] += int(count)
-    totals = {label: sum(counts[label, predicted] for predicted in names) for label in names}
+            raise UserError(f"{title} has no {spec.value} for {pair[spec.y]} taken for {pair[spec.x]}")
+        counts[pair[spec.y], pair[spec.x]] += int(count)
+    totals = {label: sum(counts[label, other] for other in names) for label in names}
     shares = [[counts[label, other] / max(1, totals[label]) for other in names] for label in names]
     figure = Figure(figsize=(2.4 + 0.75 * len(names), 1.6 + 0.75 * len(names)))
     axes = figure.add_subplot()
@@ -192,14 +212,14 @@ def confusion(task: str, rows: Sequence[Mapping[str, str]]) -> "Figure":
     tilt: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if len(names) > 3 else {}
     axes.set_xticks(range(len(names)), names, **tilt)
     axes.set_yticks(range(len(names)), [f"{name}\n(n = {totals[name]:,})" for name in names])
-    axes.set(title=f"{task}: confusion", xlabel="predicted", ylabel="true")
-    for row, predicted in product(range(len(names)), repeat=2):
-        color = "white" if shares[row][predicted] > 0.55 else INK
-        share = f"{shares[row][predicted]:.1%}" if totals[names[row]] else ABSENT
-        for text, height, size in ((f"{counts[names[row], names[predicted]]:,}", 6, 11), (share, -8, 8)):
+    axes.set(title=title, xlabel=spec.x, ylabel="true")
+    for row, other in product(range(len(names)), repeat=2):
+        color = "white" if shares[row][other] > 0.55 else INK
+        share = f"{shares[row][other]:.1%}" if totals[names[row]] else ABSENT
+        for text, height, size in ((f"{counts[names[row], names[other]]:,}", 6, 11), (share, -8, 8)):
             axes.annotate(
                 text,
-                (predicted, row),
+                (other, row),
                 xytext=(0, height),
                 textcoords="offset points",
                 ha="center",
@@ -208,6 +228,26 @@ def confusion(task: str, rows: Sequence[Mapping[str, str]]) -> "Figure":
                 fontsize=size,
             )
     return figure
+
+
+def bars(title: str, spec: FigureSpec, rows: Sequence[Mapping[str, str]]) -> "Figure":
+    """Return a bar for each row, as long as its number, a share, says."""
+    from matplotlib.figure import Figure
+
+    values = to_series(rows, [spec.value], title)[spec.value]
+    figure = Figure(figsize=(5.6, 1.1 + 0.32 * len(rows)))
+    axes = figure.add_subplot()
+    drawn = axes.barh([row[spec.y] for row in rows], values, color=BLUE)
+    axes.bar_label(drawn, [format_number(value) for value in values], padding=3, fontsize=8.5)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1)
+    axes.grid(visible=False, axis="y")
+    axes.set(title=title, xlabel=spec.x)
+    return figure
+
+
+SHAPES = {"matrix": matrix, "bars": bars}
+"""Shape of a figure in a report -> what draws it."""
 
 
 @dataclass(frozen=True)

@@ -4,19 +4,33 @@ import csv
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
+from maskline.reporting.lock import current_stages
+from maskline.reporting.scores import flatten, folders, to_scores
 from maskline.reporting.series import to_series
 
-METRICS = "reports/evaluate/metrics.json"
+PARAMS = "params.yaml"
+LOCK = "dvc.lock"
 PRETRAINING = "reports/pretrain/metrics.json"
 CURVE = "reports/pretrain/validation.csv"
 
 Reader = Callable[[str], str | None]
 """Return the text of a file of the run, None where there is none."""
+Settings = Mapping[str, Any]
+"""Name of a settings file, such as params.yaml -> its content."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A number that runs are compared by."""
+
+    title: str
+    better: str
+    """higher or lower"""
 
 
 @dataclass(frozen=True)
@@ -25,22 +39,24 @@ class Run:
 
     name: str
     params: Mapping[str, Any]
-    """Dotted key -> value."""
+    """Dotted key -> value; those of a task's file begin with the name of the file."""
     metrics: Mapping[str, float | None]
-    """Dotted key of reports/evaluate/metrics.json -> number; None where it is null, NaN or infinite.
+    """Key of a column -> number; None where it is null, NaN or infinite.
 
     Of a run that was not evaluated, what pretraining itself scored on the same validation set at its best step.
     """
     curve: Mapping[float, float]
     """Step -> validation loss in nats per masked token, NaN where there is none."""
     state: str
-    """done; diverged (a loss is no number); no metrics; or what DVC says: queued, running, failed."""
+    """done; diverged (a loss is no number); not trained; no metrics; or what DVC says: queued, running, failed."""
     evaluated: bool = True
-    """Whether the stage evaluate ran on what the run made: DVC keeps the former report where it ran others alone."""
+    """Whether the stage evaluate ran on what the run made: its former report stays where only others ran."""
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    """How to show each of the metrics."""
 
 
-def read_folder(folder: Path, params: Any, name: str, *, evaluated: bool = True) -> Run:
-    """Return the run whose `reports/` lie in `folder`; `params` is the content of its params.yaml.
+def read_folder(folder: Path, settings: Settings, name: str) -> Run:
+    """Return the run whose `reports/` lie in `folder`; `settings` is the content of its settings files.
 
     Raises:
         UserError: a file of it is not what a run leaves.
@@ -50,7 +66,7 @@ def read_folder(folder: Path, params: Any, name: str, *, evaluated: bool = True)
         file = folder / path
         return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else None
 
-    return _read(name, params, read, evaluated)
+    return _read(name, settings, read)
 
 
 def read_experiments(revisions: Sequence[str]) -> list[Run]:
@@ -63,62 +79,58 @@ def read_experiments(revisions: Sequence[str]) -> list[Run]:
     """
     from dvc.exceptions import DvcException
     from dvc.repo import Repo
+    from dvc.scm import SCMError
 
     try:
         with Repo() as repo:
             states = [state.dumpd() for state in repo.experiments.show(revs=list(revisions))]
-            runs = [run for commit in states[1:] for run in _commit(commit)]
-    except DvcException as error:
+            runs = [run for commit in states[1:] for run in _commit(repo, commit)]
+    except (DvcException, SCMError) as error:
         raise UserError(f"no experiments to read ({error}): name the folders of the runs to compare instead") from None
     if not runs:
         raise UserError("nothing is committed here: commit the reference run, or name the folders of the runs")
-    return [*runs, read_folder(Path(), _params(states[0]), "workspace", evaluated=_evaluated(states[0]))]
+    return [*runs, read_folder(Path(), _settings(states[0]), "workspace")]
 
 
-def _commit(state: Mapping[str, Any]) -> Iterator[Run]:
-    yield _revision(state["name"], state, "success")
+def _commit(repo: Any, state: Mapping[str, Any]) -> Iterator[Run]:
+    yield _revision(repo, state["name"], state, "success")
     for experiment in state["experiments"] or []:
         executor = experiment["executor"] or {"state": "success"}
-        yield _revision(experiment["name"], experiment["revs"][0], executor["state"])
+        yield _revision(repo, experiment["name"], experiment["revs"][0], executor["state"])
 
 
-def _revision(name: str | None, state: Mapping[str, Any], outcome: str) -> Run:
+def _revision(repo: Any, name: str | None, state: Mapping[str, Any], outcome: str) -> Run:
     """Return the run of a revision; of one that did not succeed, the parameters alone."""
-    from dvc.api import DVCFileSystem
-
     name = name or state["name"] or state["rev"][:7]
     if state["error"] is not None:
         outcome = "failed"
     if outcome != "success":
-        return Run(name, _by_name(_params(state), name), {}, {}, outcome)
-    files = DVCFileSystem(rev=state["rev"])
+        return Run(name, _by_name(_settings(state), name), {}, {}, outcome)
+    files = repo.scm.get_fs(state["rev"])
+    # The project may be a folder of the repository.
+    root = PurePosixPath("/", *Path(repo.root_dir).relative_to(repo.scm.root_dir).parts)
 
     def read(path: str) -> str | None:
-        return files.read_text(path, encoding="utf-8", errors="replace") if files.isfile(path) else None
+        file = str(root / path)
+        return files.read_bytes(file).decode(errors="replace") if files.isfile(file) else None
 
-    try:
-        return _read(name, _params(state), read, _evaluated(state))
-    finally:
-        files.close()
+    return _read(name, _settings(state), read)
 
 
-def _evaluated(state: Mapping[str, Any]) -> bool:
-    """Return whether what stages left in `data/`, as dvc.lock has it, is what the stages after them have read."""
-    data = state["data"] or {"deps": {}, "outs": {}}
-    made = {path: out["hash"] for path, out in data["outs"].items() if path.startswith("data/")}
-    return all(dep["hash"] == made[path] for path, dep in data["deps"].items() if path in made)
+def _settings(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of the settings files that DVC found parameters in."""
+    files = (state["data"] or {}).get("params") or {}
+    return {Path(name).as_posix(): file.get("data", {}) for name, file in files.items()}
 
 
-def _params(state: Mapping[str, Any]) -> Any:
-    files = state["data"]["params"] if state["data"] else {}
-    return files.get("params.yaml", {}).get("data", {})
-
-
-def _by_name(params: Any, run: str) -> dict[str, Any]:
+def _by_name(settings: Settings, run: str) -> dict[str, Any]:
     """Return parameters under dotted keys; what YAML has and JSON has not, such as dates, as text."""
-    if not isinstance(params, Mapping):
-        raise UserError(f"params.yaml of {run} holds no parameters by name: restore it, or leave that run out")
-    return {key: value if _is_json(value) else str(value) for key, value in flatten(params).items()}
+    named: dict[str, Any] = {}
+    for file, content in settings.items():
+        if not isinstance(content, Mapping):
+            raise UserError(f"{file} of {run} holds no parameters by name: restore it, or leave that run out")
+        named |= flatten(content, "" if file == PARAMS else f"{file}:")
+    return {key: value if _is_json(value) else str(value) for key, value in named.items()}
 
 
 def _is_json(value: Any) -> bool:
@@ -129,24 +141,46 @@ def _is_json(value: Any) -> bool:
     return True
 
 
-def _read(name: str, params: Any, read: Reader, evaluated: bool) -> Run:
-    if evaluated:
-        evaluation = _json(read(METRICS), f"{METRICS} of {name}")
-    else:
+def _read(name: str, settings: Settings, read: Reader) -> Run:
+    params = _by_name(settings, name)
+    current = current_stages(read(LOCK), settings)
+    if not current("pretrain"):
+        return Run(name, params, {}, {}, "not trained")
+    evaluated = current("evaluate")
+    metrics: dict[str, float | None] = {}
+    columns: dict[str, Column] = {}
+    for task, (metrics_file, report_file) in folders(_tasks(settings)).items():
+        stage = f"score@{task}" if task else "evaluate"
+        texts = read(f"reports/{metrics_file}"), read(f"reports/{report_file}")
+        if not current(stage) or None in texts:
+            continue
+        sources = f"reports/{metrics_file} of {name}", f"reports/{report_file} of {name}"
+        scores = to_scores(_json(texts[0], sources[0]), _json(texts[1], sources[1]), *sources)
+        for headline in scores.report.headlines:
+            if headline.against and headline.metric in scores.metrics:  # the others say the same in another way
+                key = f"tasks.{task}.{headline.metric}" if task else headline.metric
+                metrics[key] = _finite(scores.metrics[headline.metric])
+                columns[key] = Column(scores.name(headline), headline.better)
+    if not evaluated:
         best = _json(read(PRETRAINING), f"{PRETRAINING} of {name}").get("best", {})
-        columns = {"mlm.loss": "mlm_loss", "mlm.accuracy": "mlm_accuracy", "nsp.accuracy": "nsp_accuracy"}
-        evaluation = {key: best[column] for key, column in columns.items() if column in best}
-    metrics = {
-        key: float(value) if value is not None and math.isfinite(value) else None
-        for key, value in flatten(evaluation).items()
-        if value is None or isinstance(value, int | float)
-    }
+        keys = {"mlm.loss": "mlm_loss", "mlm.accuracy": "mlm_accuracy", "nsp.accuracy": "nsp_accuracy"}
+        metrics |= {key: _finite(best[column]) for key, column in keys.items() if column in best}
     rows = csv.DictReader((read(CURVE) or "").splitlines())
     series = to_series(rows, ("step", "mlm_loss"), f"{CURVE} of {name}")
     curve = {step: loss for step, loss in zip(series["step"], series["mlm_loss"], strict=True) if not math.isnan(step)}
     lost = metrics.get("mlm.loss", 0) is None or any(map(math.isnan, curve.values()))
     state = "diverged" if lost else "done" if metrics else "no metrics"
-    return Run(name, _by_name(params, name), metrics, curve, state, evaluated)
+    return Run(name, params, metrics, curve, state, evaluated, columns)
+
+
+def _tasks(settings: Settings) -> list[str]:
+    """Return the names of the tasks that are switched on."""
+    tasks = settings.get(PARAMS, {}).get("tasks")
+    return list(tasks) if isinstance(tasks, Mapping) else []
+
+
+def _finite(value: float | None) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
 
 
 def _json(text: str | None, source: str) -> dict[str, Any]:
@@ -157,14 +191,3 @@ def _json(text: str | None, source: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise UserError(f"{source} holds no metrics by name: run that experiment again")
     return content
-
-
-def flatten(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the leaves of nested mappings under dotted keys; lists are leaves."""
-    leaves: dict[str, Any] = {}
-    for key, value in content.items():
-        if isinstance(value, Mapping):
-            leaves |= flatten(value, f"{prefix}{key}.")
-        else:
-            leaves[f"{prefix}{key}"] = value
-    return leaves

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from maskline.errors import UserError
-from maskline.storage import read_csv
+from maskline.core.errors import UserError
+from maskline.core.storage import read_csv
 
 Series = Mapping[str, list[float]]
 """Column -> its numbers, one per row."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
-from maskline.storage import write_bytes
+from maskline.core.storage import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

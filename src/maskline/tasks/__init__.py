@@ -1,1 +1,1 @@
-"""Downstream tasks: their examples, and what is learned from them."""
+"""Kinds of downstream task, a room each: how its examples are read, its model, its scores."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from maskline.storage import read_json, read_manifest
+from maskline.core.storage import read_json, read_manifest
 from maskline.tokenization.special import KINDS, SPECIAL_TOKENS
 
 TOKENIZER_FILE = "tokenizer.json"

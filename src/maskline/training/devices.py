@@ -9,9 +9,9 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 from maskline.model.bert import Layer
-from maskline.params import ComputeParams, OptimizerParams, Precision
+from maskline.training.settings import ComputeParams, OptimizerParams, Precision
 
 Recipe = TypeVar("Recipe", bound=OptimizerParams)
 _BF16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16")

@@ -10,9 +10,9 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 
-from maskline.errors import UserError
-from maskline.params import ComputeParams
+from maskline.core.errors import UserError
 from maskline.training.devices import choose_device
+from maskline.training.settings import ComputeParams
 
 
 def rank() -> int:

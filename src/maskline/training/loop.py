@@ -17,15 +17,15 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 from maskline.examples.draws import key
-from maskline.params import OptimizerParams
 from maskline.training import distributed
 from maskline.training.devices import autocast, keyed_noise
 from maskline.training.optimizers import build_optimizers
 from maskline.training.prefetch import prepared
 from maskline.training.progress import Reporter
 from maskline.training.schedules import multiplier
+from maskline.training.settings import OptimizerParams
 from maskline.training.states import Run
 
 Metrics = dict[str, float | None]

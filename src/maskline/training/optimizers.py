@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from maskline.model.bert import SelfAttention
-from maskline.params import OptimizerParams
+from maskline.training.settings import OptimizerParams
 
 _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 _NEWTON_SCHULZ_STEPS = 5

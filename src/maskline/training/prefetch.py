@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from maskline.errors import UserError
+from maskline.core.errors import UserError
 
 _AHEAD = 4
 """Steps that each process is ahead."""

@@ -9,8 +9,8 @@ from typing import Literal, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from maskline.params import ComputeParams
 from maskline.training.distributed import rank
+from maskline.training.settings import ComputeParams
 
 LINE_EVERY_SECONDS = 10.0
 

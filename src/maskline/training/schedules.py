@@ -2,7 +2,7 @@
 
 import math
 
-from maskline.params import Schedule
+from maskline.training.settings import Schedule
 
 
 def multiplier(step: int, steps: int, warmup_steps: int, schedule: Schedule, decay_share: float) -> float:

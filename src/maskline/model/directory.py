@@ -1,0 +1,183 @@
+"""Model directories that Hugging Face loads: config, weights, tokenizer, model card."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from maskline.core.errors import UserError
+from maskline.core.storage import (
+    fresh_directory,
+    read_json,
+    read_manifest,
+    write_bytes,
+    write_json,
+    write_manifest,
+    write_text,
+)
+from maskline.model.bert import Encoder
+from maskline.model.convert import config, from_hugging_face, model_params, to_hugging_face
+from maskline.model.heads import EncoderModel, PretrainingModel
+from maskline.model.settings import ModelParams
+
+WEIGHTS = "model.safetensors"
+HEADS = "heads.safetensors"
+"""The heads of a model of which Hugging Face's BERT can express the encoder alone."""
+CONFIG = "config.json"
+ENCODER, POOLER = "bert.", "bert.pooler."
+"""What Hugging Face's names of these weights begin with."""
+MLM, NSP = "cls.predictions.", "cls.seq_relationship."
+
+
+@dataclass(frozen=True)
+class TokenizerFiles:
+    """The tokenizer of a model, as it lies in the model's directory."""
+
+    files: Mapping[str, bytes]
+    pad_token_id: int
+
+
+def export(
+    directory: Path,
+    model: EncoderModel,
+    architecture: str,
+    tokenizer: TokenizerFiles,
+    card: str,
+    provenance: Mapping[str, Any],
+    settings: Mapping[str, Any] | None = None,
+    *,
+    untrained: Sequence[str] = (),
+) -> None:
+    """Write `model` to `directory` as Hugging Face's `architecture`, with a tokenizer and a model card.
+
+    As `BertModel` it is the encoder, and its heads are in a file beside it.
+
+    Args:
+        directory: a new one.
+        model: what is saved.
+        architecture: the class of `transformers` that loads it.
+        tokenizer: what goes with it.
+        card: the text of README.md.
+        provenance: what the manifest says.
+        settings: keys for config.json, such as labels.
+        untrained: what the names of weights begin with that nothing trained: they stay out.
+    """
+    fresh_directory(directory)
+    params = model.encoder.params
+    weights = {name: w for name, w in to_hugging_face(model).items() if not name.startswith(tuple(untrained))}
+    files = {WEIGHTS: weights}
+    if architecture == "BertModel":
+        heads = {name: w for name, w in weights.items() if not name.startswith(ENCODER)}
+        files = {WEIGHTS: {name: w for name, w in weights.items() if name not in heads}, HEADS: heads}
+    content = config(params, model.encoder.vocab_size, architecture)
+    content["pad_token_id"] = tokenizer.pad_token_id  # `transformers` never trains the row of this token
+    write_json(directory / CONFIG, content | dict(settings or {}))
+    for name, part in files.items():
+        write_bytes(directory / name, save(part, {"format": "pt"}))
+    for name, text in tokenizer.files.items():
+        write_bytes(directory / name, text)
+    write_text(directory / "README.md", card)
+    write_manifest(directory, provenance)
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """What a model directory holds."""
+
+    directory: Path
+    params: ModelParams
+    vocab_size: int
+    weights: Mapping[str, Tensor]
+    """Under Hugging Face's names."""
+    config: Mapping[str, Any]
+
+    def copy_into(self, model: EncoderModel, *, may_lack: Sequence[str] = (), may_leave: Sequence[str] = ()) -> None:
+        """Copy the weights into `model`.
+
+        Args:
+            model: of the same architecture; what the directory lacks keeps its value.
+            may_lack: what the names of weights begin with that the directory need not hold.
+            may_leave: what the names of weights begin with that `model` need not have.
+
+        Raises:
+            UserError: other weights are missing or left over, or one has another shape.
+        """
+        try:
+            fit = from_hugging_face(model, self.weights)
+        except ValueError as error:
+            raise UserError(f"{self.directory / WEIGHTS}: {error}: give a directory of this pipeline") from None
+        missing = [name for name in fit.missing if not name.startswith(tuple(may_lack))]
+        left_over = [name for name in fit.left_over if not name.startswith(tuple(may_leave))]
+        for names, what in ((missing, "lacks"), (left_over, "holds, and the model has not,")):
+            if names:
+                raise UserError(
+                    f"{self.directory} {what} {', '.join(names[:4])}{' ...' if len(names) > 4 else ''}: "
+                    "give the directory of a model of this kind"
+                )
+
+
+def read_model(directory: Path, stage: str) -> SavedModel:
+    """Return what is in a directory that `stage` wrote.
+
+    Raises:
+        UserError: the directory is incomplete or damaged.
+    """
+    read_manifest(directory, stage)
+    content = read_json(directory / CONFIG)
+    try:
+        weights = load_file(directory / WEIGHTS)
+        if content["architectures"] == ["BertModel"]:
+            weights |= load_file(directory / HEADS)
+        return SavedModel(directory, model_params(content), content["vocab_size"], weights, content)
+    except (KeyError, ValueError, OSError, SafetensorError) as error:
+        raise UserError(f"{directory} holds no BERT of this pipeline ({error}): run `dvc repro {stage}`") from None
+
+
+def load_pretraining_model(directory: Path, stage: str = "pretrain") -> PretrainingModel:
+    """Return the pretrained model in `directory`, which `stage` wrote; what was trained without NSP lacks its head.
+
+    Raises:
+        UserError: the directory is incomplete or damaged, or holds a fine-tuned model.
+    """
+    saved = read_model(directory, stage)
+    if not any(name.startswith(MLM) for name in saved.weights):
+        raise UserError(f"{directory} has no masked-language-model head: give the directory of a pretrained model")
+    model = PretrainingModel(saved.params, saved.vocab_size)
+    saved.copy_into(model, may_lack=(POOLER, NSP))
+    return model
+
+
+def load_encoder(directory: Path, stage: str = "pretrain") -> Encoder:
+    """Return the encoder of the model in `directory`, pretrained or fine-tuned.
+
+    Raises:
+        UserError: the directory is incomplete or damaged.
+    """
+    saved = read_model(directory, stage)
+    model = EncoderModel(saved.params, saved.vocab_size)
+    heads = {name for name in saved.weights if not name.startswith(ENCODER)}
+    saved.copy_into(model, may_lack=(POOLER,), may_leave=tuple(heads))
+    return model.encoder
+
+
+def model_card(title: str, language: str, tables: Mapping[str, Mapping[str, Any]], note: str) -> str:
+    """Return the README.md of a model directory: front matter for the hub, a note, and a table per section."""
+    lines = [
+        "---",
+        f"language: {language}",
+        "library_name: transformers",
+        "tags: [bert, maskline]",
+        "---",
+        "",
+        f"# {title}",
+        "",
+        note,
+    ]
+    for name, values in tables.items():
+        lines += ["", f"## {name}", "", "| | |", "|---|---|"]
+        lines += [f"| {key} | {'' if value is None else value} |" for key, value in values.items()]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,1 @@
+"""Pretraining: objective, scores on the fixed validation set, and the run."""

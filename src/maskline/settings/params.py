@@ -1,0 +1,190 @@
+"""The whole of params.yaml, with the settings file of each task that it switches on.
+
+Sections that shape a number are listed under a stage's `params:` in dvc.yaml. `compute` is not, because nothing in it
+may change what a stage means to compute. What relates one section to another is checked here, before any work.
+"""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import model_validator
+
+import maskline.tasks
+from maskline.core.errors import UserError
+from maskline.core.section import Language, Section, Seed
+from maskline.evaluation.settings import EvaluateParams
+from maskline.examples.settings import MaskingParams, PremaskParams
+from maskline.finetuning.settings import FinetuneParams, FinetuningSettings, TaskSettings
+from maskline.model.settings import ModelParams
+from maskline.pretraining.settings import PretrainingSettings, PretrainParams
+from maskline.settings.files import merge, read_yaml, validate
+from maskline.shards.settings import TokenizeParams
+from maskline.sources.settings import CorpusParams
+from maskline.training.settings import ComputeParams
+from maskline.vocabulary.settings import TokenizerParams
+
+PARAMS = Path("params.yaml")
+TASKS = "tasks"
+"""The folder of the tasks' settings files, beside params.yaml."""
+TASK_NAME = re.compile(r"(?!pretrained$)[a-z][a-z0-9_]*")
+"""`pretrained` is a folder of data/models already."""
+
+
+class Params(Section):
+    """All of params.yaml, and under `tasks` the settings of each task that is switched on."""
+
+    seed: Seed
+    corpus: CorpusParams
+    tasks: dict[str, TaskSettings]
+    tokenizer: TokenizerParams
+    tokenize: TokenizeParams
+    premask: PremaskParams
+    masking: MaskingParams
+    model: ModelParams
+    pretrain: PretrainParams
+    finetune: FinetuneParams
+    evaluate: EvaluateParams
+    compute: ComputeParams
+
+    @property
+    def language(self) -> Language:
+        """Return the language of the corpus."""
+        return self.corpus.language
+
+    def pretraining(self) -> PretrainingSettings:
+        """Return what the stage `pretrain` reads."""
+        return PretrainingSettings(
+            seed=self.seed,
+            language=self.language,
+            masking=self.masking,
+            model=self.model,
+            pretrain=self.pretrain,
+            compute=self.compute,
+        )
+
+    def finetuning(self, task: str) -> FinetuningSettings:
+        """Return what the stages that train and score `task` read.
+
+        Raises:
+            UserError: it is not switched on.
+        """
+        return FinetuningSettings(
+            seed=self.seed,
+            language=self.language,
+            model=self.model,
+            recipe=self.task(task).finetune,
+            compute=self.compute,
+        )
+
+    def task(self, name: str) -> TaskSettings:
+        """Return the settings of the task `name`.
+
+        Raises:
+            UserError: it is not switched on.
+        """
+        if name not in self.tasks:
+            raise UserError(
+                f"no task {name} is switched on: `tasks` in params.yaml has {', '.join(self.tasks) or 'none'}"
+            )
+        return self.tasks[name]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        lengths = {
+            "premask.max_seq_length": self.premask.max_seq_length,
+            "pretrain.max_seq_length": self.pretrain.max_seq_length,
+            "pretrain.final_seq_length": self.pretrain.final_seq_length or 0,
+            "finetune.max_seq_length": self.finetune.max_seq_length,
+        }
+        lengths |= {f"{name}: finetune.max_seq_length": t.finetune.max_seq_length for name, t in self.tasks.items()}
+        for name, length in lengths.items():
+            if length > self.model.max_positions:
+                raise ValueError(
+                    f"{name} {length} is longer than model.max_positions {self.model.max_positions}: "
+                    "shorten the one or raise the other"
+                )
+        return self
+
+
+def load(path: Path = PARAMS) -> Params:
+    """Return the parameters in `path`, and those of the tasks in the folder beside it, checked.
+
+    Raises:
+        UserError: a file is missing or no YAML, a key is unknown or missing, or a value is not acceptable; the message
+            names file, key, value and what would be accepted.
+    """
+    content = read_yaml(path)
+    return parse(content, task_files(content, path), path)
+
+
+def task_files(content: Any, path: Path = PARAMS) -> dict[str, Any]:
+    """Return name -> content of the settings file of each task that `content`, that of params.yaml, switches on.
+
+    Raises:
+        UserError: the tasks are not named as they should be, or a file is missing.
+    """
+    tasks = content.get("tasks") if isinstance(content, dict) else None
+    if not isinstance(tasks, dict):
+        return {}
+    for name, kind in tasks.items():
+        if not isinstance(name, str) or not TASK_NAME.fullmatch(name):
+            raise UserError(
+                f"{path}: tasks has {name!r}: a name has small letters, digits and _, begins with a letter, "
+                "and is not pretrained"
+            )
+        if isinstance(kind, dict):
+            raise UserError(
+                f"{path}: tasks.{name} holds settings, which stand in {TASKS}/{name}.yaml now: give its kind here, "
+                f"{_alternatives()}"
+            )
+    return {name: read_yaml(path.parent / TASKS / f"{name}.yaml") for name in tasks}
+
+
+def parse(content: Any, files: Mapping[str, Any], path: Path = PARAMS) -> Params:
+    """Return contents that were read as parameters: `content` of `path`, `files` by the name of their task."""
+    if isinstance(content, dict) and isinstance(content.get("tasks"), dict):
+        finetune = content.get("finetune")
+        if isinstance(finetune, dict):
+            for name, value in finetune.items():
+                if isinstance(value, dict):
+                    raise UserError(
+                        f"{path}: finetune.{name} is no key any more: finetune holds what all tasks share, and "
+                        f"`finetune` in {TASKS}/{name}.yaml what differs"
+                    )
+        tasks = {name: _task(name, kind, files.get(name), finetune, path) for name, kind in content["tasks"].items()}
+        content = content | {"tasks": tasks}
+    return validate(Params, content, path)
+
+
+def _task(name: str, kind: Any, content: Any, recipe: Any, path: Path) -> TaskSettings:
+    file = path.parent / TASKS / f"{name}.yaml"
+    if kind not in kinds():
+        raise UserError(f"{path}: tasks.{name} is {kind!r}, no kind of task: give {_alternatives()}")
+    schema: type[TaskSettings] = importlib.import_module(f"{maskline.tasks.__name__}.{kind}.settings").Settings
+    if isinstance(content, dict):
+        content = {"kind": kind, **content, "finetune": merge(recipe, content.get("finetune"))}
+    return validate(schema, content, file)
+
+
+def kinds() -> list[str]:
+    """Return the kinds of task: the rooms in the folder of tasks."""
+    return sorted(module.name for module in pkgutil.iter_modules(maskline.tasks.__path__) if module.ispkg)
+
+
+def _alternatives() -> str:
+    return " or ".join(kinds())
+
+
+def settings_files(folder: Path) -> dict[str, Any]:
+    """Return name -> content of params.yaml in `folder`, and of the file of each task that it switches on.
+
+    Raises:
+        UserError: a file is missing or no YAML.
+    """
+    path = folder / PARAMS
+    content = read_yaml(path)
+    return {PARAMS.name: content} | {f"{TASKS}/{name}.yaml": file for name, file in task_files(content, path).items()}

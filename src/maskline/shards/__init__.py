@@ -1,0 +1,1 @@
+"""Token shards: articles as sentences of token ids, in memory-mapped files."""

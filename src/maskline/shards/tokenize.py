@@ -1,0 +1,191 @@
+"""From articles to token shards: sentences, ids, files, on all cores and in bounded memory."""
+
+import os
+import signal
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskline.core.errors import UserError
+from maskline.core.storage import fresh_directory
+from maskline.corpus.articles import Article
+from maskline.sentences.splitter import split_sentences
+from maskline.shards.store import ShardWriter, TokenShards, id_dtype
+from maskline.tokenization.encoding import ChunkEncoder
+from maskline.tokenization.load import load_tokenizer
+
+BATCH_CHARACTERS = 1 << 18
+"""Characters that a process is given at once."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Tokenized articles, in order: A articles with S sentences of N tokens."""
+
+    ids: list[str]
+    tokens: NDArray[np.unsignedinteger]
+    """(N,) of all sentences."""
+    lengths: NDArray[np.int32]
+    """(S,) tokens of each sentence, none of them 0."""
+    sentences: NDArray[np.int64]
+    """(A,) sentences of each article; may be 0."""
+    dropped_sentences: int
+    """Sentences left out because they hold no token."""
+
+    def documents(self) -> Iterator[tuple[str, NDArray[np.unsignedinteger], NDArray[np.int32]]]:
+        """Yield the id, the tokens and the sentence lengths of each article; these may be empty."""
+        sentence_ends = np.cumsum(self.sentences)
+        token_ends = np.cumsum([0, *self.lengths])[sentence_ends]
+        lengths = np.split(self.lengths, sentence_ends[:-1])
+        return zip(self.ids, np.split(self.tokens, token_ends[:-1]), lengths, strict=True)
+
+
+class ArticleEncoder:
+    """Turn articles into token ids."""
+
+    def __init__(self, tokenizer: Path, language: str) -> None:
+        loaded = load_tokenizer(tokenizer)
+        self._chunks = ChunkEncoder(loaded.backend, id_dtype(loaded.vocab_size))
+        self._language = language
+
+    def encode(self, articles: list[Article]) -> Batch:
+        """Return `articles` as sentences of ids, special tokens left out."""
+        split = [split_sentences(article.text, self._language) for article in articles]
+        tokens, lengths = self._chunks.encode([sentence for sentences in split for sentence in sentences])
+        article = np.repeat(np.arange(len(articles)), [len(sentences) for sentences in split])
+        full = lengths > 0
+        return Batch(
+            ids=[article.id for article in articles],
+            tokens=tokens,
+            lengths=lengths[full],
+            sentences=np.bincount(article[full], minlength=len(articles)),
+            dropped_sentences=int(np.count_nonzero(~full)),
+        )
+
+
+def write_tokens(
+    directory: Path,
+    articles: Iterable[Article],
+    tokenizer: Path,
+    *,
+    language: str,
+    shard_tokens: int,
+    workers: int,
+    provenance: dict[str, Any],
+) -> dict[str, Any]:
+    """Write the tokens of `articles` as shards to a new `directory`; return what there is of them.
+
+    The files are the same for any number of `workers` (processes; 0: as many as there are cores). Sentences without a
+    token and documents without a sentence are left out and counted.
+
+    Raises:
+        UserError: the tokenizer is incomplete, or a process was killed.
+    """
+    loaded = load_tokenizer(tokenizer)
+    vocab_size, unknown = loaded.vocab_size, loaded.special.unk
+    del loaded  # its memory is for the articles: those who encode have their own
+    fresh_directory(directory)
+    with ShardWriter(directory, vocab_size, shard_tokens, {"language": language, **provenance}) as writer:
+        counts = writer.counts
+        counts.update(unknown=0, dropped_documents=0, dropped_sentences=0)
+        for batch in _encoded(_batches(articles), tokenizer, language, workers or os.cpu_count() or 1):
+            for document, tokens, lengths in batch.documents():
+                if len(lengths):
+                    writer.add(document, tokens, lengths)
+                else:
+                    counts["dropped_documents"] += 1
+            counts["dropped_sentences"] += batch.dropped_sentences
+            counts["unknown"] += int(np.count_nonzero(batch.tokens == unknown))
+    return counts | {
+        "sentences_per_document": counts["sentences"] / max(counts["documents"], 1),
+        "one_sentence_share": counts["one_sentence_documents"] / max(counts["documents"], 1),
+        "tokens_per_sentence": counts["tokens"] / max(counts["sentences"], 1),
+        "unk_rate": counts["unknown"] / max(counts["tokens"], 1),
+    }
+
+
+def sentence_histogram(directory: Path) -> list[int]:
+    """Return how many documents of one split have 1 sentence, 2 to 3, 4 to 7, and so on.
+
+    Raises:
+        UserError: `directory` is not what `write_tokens` wrote, or holds nothing.
+    """
+    sentences = np.concatenate([np.diff(shard.document_offsets) for shard in TokenShards(directory)])
+    histogram: list[int] = np.bincount(np.frexp(sentences)[1] - 1).tolist()
+    return histogram
+
+
+def _batches(articles: Iterable[Article]) -> Iterator[list[Article]]:
+    """Cut the stream by its characters alone, so that nothing depends on the number of processes."""
+    batch: list[Article] = []
+    characters = 0
+    for article in articles:
+        batch.append(article)
+        characters += len(article.text)
+        if characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+def _encoded(batches: Iterable[list[Article]], tokenizer: Path, language: str, workers: int) -> Iterator[Batch]:
+    """Yield the encoded batches in order; at most two for each process are in memory."""
+    if workers == 1:
+        yield from map(ArticleEncoder(tokenizer, language).encode, batches)
+        return
+    with ProcessPoolExecutor(workers, get_context("spawn"), _start, (tokenizer, language)) as pool:
+        waiting: deque[Future[Batch]] = deque()
+        try:
+            for batch in batches:
+                with _without_interrupts():
+                    waiting.append(pool.submit(_encode, batch))
+                if len(waiting) == 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenProcessPool:
+            raise UserError(
+                "a process that tokenizes was killed, most likely for want of memory: lower compute.workers"
+            ) from None
+
+
+def _start(tokenizer: Path, language: str) -> None:
+    global _encoder  # noqa: PLW0603
+    Thread(target=_end_with_parent, daemon=True).start()
+    _encoder = ArticleEncoder(tokenizer, language)
+
+
+def _end_with_parent() -> None:
+    """End this process once its parent is gone: after a SIGKILL of that one it would wait for work for ever."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Hold back Ctrl-C, for good in the processes started meanwhile: it is for the parent, which ends them."""
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+
+def _encode(batch: list[Article]) -> Batch:
+    return _encoder.encode(batch)
+
+
+_encoder: ArticleEncoder

@@ -1,0 +1,1 @@
+"""Where articles come from: the sample, the hub, files and dumps."""

@@ -1,0 +1,160 @@
+"""The download of a Wikimedia dump: a pinned date, each part verified before it gets its name.
+
+`<url>/<wiki>/<date>/dumpstatus.json` says whether the dump is done, which files it has, and their sizes and SHA-1. They
+are kept in `.downloads/<wiki>/<date>/`, outside what DVC manages, since it removes a stage's outs before it runs it. A
+part that is under way ends in `.part`; a later run goes on with it.
+"""
+
+import hashlib
+import os
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from maskline.core.errors import UserError
+from maskline.core.storage import try_lock
+from maskline.sources.dump.pages import OPENERS
+from maskline.sources.dump.server import PATIENT, Patience, Say, Server, size
+from maskline.sources.dump.status import STATUS, Part, parse_status
+from maskline.sources.settings import DumpCorpus
+
+DOWNLOADS = Path(".downloads")
+
+_END = b"</mediawiki>"
+
+
+class Dump(NamedTuple):
+    """The files of a dump, whole and in the order of their pages."""
+
+    paths: list[Path]
+    provenance: dict[str, Any]
+
+
+def fetch_dump(
+    params: DumpCorpus, language: str, *, say: Say, root: Path = DOWNLOADS, patience: Patience = PATIENT
+) -> Dump:
+    """Return the dump that `params` names; what is not there yet, or not what the status says, is downloaded.
+
+    A mirror that is a folder is read in place. `say` is told how far it is, a line at a time.
+
+    Raises:
+        UserError: no date is given, the dump is not there or not done, the server fails for good, a file is not what
+            the status says, or there is no room for it.
+    """
+    wiki = params.wiki or f"{language.replace('-', '_')}wiki"
+    if params.date is None:
+        raise UserError(f"corpus.dump.date is not set: take the date of a dump from {params.url}/{wiki}, as 20260901")
+    base = f"{params.url.rstrip('/')}/{wiki}/{params.date}"
+    provenance: dict[str, Any] = {"wiki": wiki, "date": params.date}
+    if (folder := _local(base)) is not None:
+        parts = parse_status(_read_status(folder), str(folder))
+        for part in parts:
+            if fault := _fault(folder / part.name, part):
+                raise UserError(f"{folder / part.name} {fault}: mirror it again")
+    else:
+        provenance["url"] = base
+        folder = root / wiki / params.date
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder), Server(base, say, patience) as server:
+            parts = parse_status(server.status(), base)
+            _fetch_missing(server, parts, folder)
+    inputs = [
+        {"name": part.name, "bytes": part.bytes, "sha1": part.sha1 or _sha1(folder / part.name)} for part in parts
+    ]
+    return Dump([folder / part.name for part in parts], {**provenance, "inputs": inputs})
+
+
+def is_closed(path: Path) -> bool:
+    """Return whether a dump, compressed or not, is whole: one that is cut between two bz2 streams decompresses well."""
+    end = b""
+    suffix = Path(path.name.removesuffix(".part")).suffix
+    try:
+        with OPENERS[suffix](path) as file:
+            while block := file.read(1 << 20):
+                end = (end + block)[-64:]
+    except (EOFError, OSError, zlib.error):
+        return False
+    return end.rstrip().endswith(_END)
+
+
+def _local(url: str) -> Path | None:
+    """Return the folder that `url` is, as a path or by file://; None where it is an address."""
+    if url.startswith("file://"):
+        return Path(unquote(urlsplit(url).path))
+    return None if "://" in url else Path(url)
+
+
+def _read_status(folder: Path) -> bytes:
+    try:
+        return (folder / STATUS).read_bytes()
+    except OSError:
+        raise UserError(
+            f"{folder / STATUS} is not there: a corpus.dump.url that is a folder is laid out as <wiki>/<date>/{STATUS}"
+        ) from None
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    lock = try_lock(folder / "lock")
+    if lock is None:
+        raise UserError(f"another process downloads to {folder}: wait for it, or stop it first")
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def _fetch_missing(server: Server, parts: list[Part], folder: Path) -> None:
+    missing = []
+    for part in parts:
+        path = folder / part.name
+        fault = _fault(path, part)
+        if fault and path.exists():
+            server.say(f"{path} {fault}: fetching it again")
+        if fault:
+            missing.append(part)
+    partial = {part: folder / f"{part.name}.part" for part in missing}
+    room = shutil.disk_usage(folder).free
+    needed = sum(part.bytes - (path.stat().st_size if path.exists() else 0) for part, path in partial.items())
+    if needed > room:
+        raise UserError(
+            f"{folder} has room for {size(room)}, and {size(needed)} are to come: make room and run the same command "
+            "again"
+        )
+    for number, (part, path) in enumerate(partial.items(), 1):
+        _fetch(server, part, path, f"{part.name} ({number} of {len(missing)})")
+        path.replace(folder / part.name)
+
+
+def _fetch(server: Server, part: Part, partial: Path, title: str) -> None:
+    """Complete `partial` and verify it; one that turns out wrong is fetched once more, from its beginning."""
+    for last in (False, True):
+        server.complete(part, partial, title)
+        fault = _fault(partial, part)
+        if fault is None:
+            return
+        partial.unlink()
+        if last:
+            raise UserError(f"{server.base}/{part.name} {fault}, twice: try another date or mirror")
+        server.say(f"{title}: {fault}: once more from the beginning")
+
+
+def _fault(path: Path, part: Part) -> str | None:
+    """Return what tells `path` from the part that it is to be, None where nothing does."""
+    if not path.is_file():
+        return "is missing"
+    if path.stat().st_size != part.bytes:
+        return f"has {path.stat().st_size:,} bytes instead of {part.bytes:,}"
+    if part.sha1 is None:
+        return None if is_closed(path) else "ends before </mediawiki>"
+    found = _sha1(path)
+    return None if found == part.sha1 else f"has the SHA-1 {found} instead of {part.sha1}"
+
+
+def _sha1(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.sha1(usedforsecurity=False)).hexdigest()

@@ -1,0 +1,105 @@
+"""Articles of a wiki out of its dump: local files, or those that are downloaded."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from maskline.corpus.articles import Article, Source
+from maskline.records.files import describe, find
+from maskline.sources.dump.download import fetch_dump
+from maskline.sources.dump.pages import OPENERS, Page, SitePage, read_pages
+from maskline.sources.dump.server import Say
+from maskline.sources.dump.wikitext import clean_page, is_redirect
+from maskline.sources.dump.workers import in_order
+from maskline.sources.settings import CorpusParams
+
+MAX_CHARACTERS = 1_500_000
+"""Of a page that is read: MediaWiki itself takes 2 MiB; what is so long is a list or no article."""
+BATCH_CHARACTERS = 1 << 18
+BATCH_PAGES = 256
+
+
+def read(params: CorpusParams, workers: int, say: Say) -> Source:
+    """Return the articles of a dump, cleaned by `workers` processes (0: one per core).
+
+    Raises:
+        UserError: nothing matches `params.dump.paths`, the dump cannot be downloaded, or (while it is read) a file is
+            no dump or not whole.
+    """
+    if params.dump.paths:
+        paths = find(params.dump.paths, OPENERS, "corpus.dump.paths", gzipped=False)
+        origin: dict[str, Any] = {"inputs": describe(paths)}
+    else:
+        paths, origin = fetch_dump(params.dump, params.language, say=say)
+    counts = _Counts()
+    return Source(
+        _articles(paths, params.language, workers or os.cpu_count() or 1, counts),
+        provenance={"source": "dump", "language": params.language, **origin},
+        licence="CC BY-SA (text of the wiki's contributors; its main page says which version)",
+        dropped=counts.dropped,
+        report=counts.report,
+    )
+
+
+class _Counts:
+    """What happens to pages, complete once all are read."""
+
+    def __init__(self) -> None:
+        self.dropped = Counter[str](
+            dict.fromkeys(("other_namespace", "redirect", "no_wikitext", "disambiguation", "too_long", "ended"), 0)
+        )
+        self.cleaning = Counter[str](dict.fromkeys(("repaired", "sentences", "marked_up", "items", "appendices"), 0))
+        self.skipped: dict[str, list[str]] = {"too_long": [], "ended": []}
+
+    def skip(self, page: Page, reason: str) -> None:
+        self.dropped[reason] += 1
+        self.skipped[reason].append(page.id)
+
+    def report(self) -> dict[str, Any]:
+        return {"cleaning": dict(self.cleaning), "skipped": self.skipped}
+
+
+def _articles(paths: Iterable[Path], language: str, workers: int, counts: _Counts) -> Iterator[Article]:
+    batches = _batches(_candidates(paths, counts))
+    for (site, page), cleaned in in_order(partial(clean_page, language), batches, workers):
+        if cleaned is None:
+            counts.skip(page, "ended")
+            continue
+        if cleaned.disambiguation:
+            counts.dropped["disambiguation"] += 1
+            continue
+        counts.cleaning.update(cleaned.counts)
+        identity = f"{site.name}-{page.id}" if site.name else page.id
+        yield Article(identity, page.title, site.url(page.title), cleaned.text)
+
+
+def _candidates(paths: Iterable[Path], counts: _Counts) -> Iterator[SitePage]:
+    """Yield the pages that may be articles, counting the others."""
+    for path in paths:
+        for site, page in read_pages(path):
+            if page.namespace != 0:
+                counts.dropped["other_namespace"] += 1
+            elif page.redirect or is_redirect(page.text):
+                counts.dropped["redirect"] += 1
+            elif page.model != "wikitext":
+                counts.dropped["no_wikitext"] += 1
+            elif len(page.text) > MAX_CHARACTERS:
+                counts.skip(page, "too_long")
+            else:
+                yield site, page
+
+
+def _batches(tasks: Iterable[SitePage]) -> Iterator[list[SitePage]]:
+    batch: list[SitePage] = []
+    characters = 0
+    for task in tasks:
+        batch.append(task)
+        characters += len(task[1].text)
+        if characters >= BATCH_CHARACTERS or len(batch) == BATCH_PAGES:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,47 @@
+"""What a dump consists of, as the `dumpstatus.json` beside it states."""
+
+import json
+import re
+from typing import NamedTuple
+
+from maskline.core.errors import UserError
+
+JOB = "articlesdump"
+"""The current text of every content page, in one file or, of a large wiki, in several."""
+STATUS = "dumpstatus.json"
+
+_NAME = re.compile(r"[\w-][\w.-]*\.(bz2|gz|xml)", re.ASCII)  # nothing that leads out of a folder
+
+
+class Part(NamedTuple):
+    """A file of a dump."""
+
+    name: str
+    bytes: int
+    sha1: str | None
+    """Absent on some mirrors."""
+
+
+def parse_status(content: bytes, place: str) -> list[Part]:
+    """Return the files of the job in the `content` of a dumpstatus.json, in the order of their pages.
+
+    Raises:
+        UserError: it is no such file, lacks the job, or says that the job is not done; `place` is named.
+    """
+    try:
+        job = json.loads(content)["jobs"].get(JOB)
+        if job is None:
+            raise UserError(f"{place}/{STATUS} has no job {JOB}: choose another date")
+        if job["status"] != "done":
+            raise UserError(f"{place} is not done ({JOB} is {job['status']}): wait, or choose an earlier date")
+        parts = [Part(name, int(file["size"]), file.get("sha1")) for name, file in job["files"].items()]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{place}/{STATUS} does not say what files there are ({error!r}): try another mirror") from None
+    if not parts or not all(_NAME.fullmatch(part.name) and part.bytes > 0 for part in parts):
+        raise UserError(f"{place}/{STATUS} lists no files, or impossible ones: try another mirror")
+    return sorted(parts, key=_page_order)
+
+
+def _page_order(part: Part) -> list[str | int]:
+    """Return a key that puts `articles10` after `articles9`."""
+    return [int(run) if place % 2 else run for place, run in enumerate(re.split(r"(\d+)", part.name))]

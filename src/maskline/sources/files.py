@@ -1,0 +1,126 @@
+"""Articles of the user's own: JSON lines or Parquet with a column `text`, or text with blank lines between them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from itertools import chain, islice
+from pathlib import Path
+
+from maskline.core.errors import UserError
+from maskline.corpus.articles import Article, Source
+from maskline.records.files import Record, describe, field, find, open_text, read_jsonl, read_parquet, suffix
+from maskline.sources import wikitext_dataset
+from maskline.sources.dump.wikitext import without_leftovers
+from maskline.sources.settings import CorpusParams, Layout
+
+
+def read(params: CorpusParams) -> Source:
+    """Return the articles in the files that `params.files.paths` matches, and those held out in `validation_paths`.
+
+    A file that both match is held out alone.
+
+    Raises:
+        UserError: a pattern matches nothing, no file is left to train on, or (while the articles are read) a file is
+            not what its name says or has no text.
+    """
+    files = params.files
+    paths = find(files.paths, READERS, "corpus.files.paths")
+    held_out = find(files.validation_paths, READERS, "corpus.files.validation_paths") if files.validation_paths else []
+    same = {path.resolve() for path in held_out}
+    paths = [path for path in paths if path.resolve() not in same]
+    if not paths:
+        raise UserError(
+            "corpus.files.validation_paths matches every file of corpus.files.paths: leave some to train on"
+        )
+    cleaning = Counter[str]()
+
+    def articles(paths: list[Path]) -> Iterator[Article]:
+        found = chain.from_iterable(_articles(path, params.layout) for path in paths)
+        return _cleaned(found, params.language, cleaning) if files.markup == "clean" else found
+
+    return Source(
+        islice(articles(paths), files.max_articles),
+        provenance={
+            "source": "files",
+            "language": params.language,
+            "layout": params.layout,
+            "inputs": describe(paths),
+            "validation_inputs": describe(held_out),
+            "max_articles": files.max_articles,
+        },
+        licence="that of the files given, which they do not state",
+        report=lambda: {"cleaning": dict(cleaning)} if files.markup == "clean" else {},
+        held_out=articles(held_out) if held_out else None,
+    )
+
+
+def articles_of(records: Iterable[Record], name: str, layout: Layout) -> Iterator[Article]:
+    """Yield the articles in `records`: each is one, or with the layout `wikitext` holds lines of them.
+
+    `name` says in errors where the records are from.
+
+    Raises:
+        UserError: a record has no text, or no line of text that should be WikiText is a title.
+    """
+    if layout == "articles":
+        yield from (article_of(record, name) for record in records)
+    else:
+        lines = (line for record in records for line in field(record, "text", name).removesuffix("\n").split("\n"))
+        found = wikitext_dataset.articles_in(lines)
+        first = list(islice(found, 2))
+        if [titled.title for titled in first] == [""]:
+            raise UserError(
+                f"{name} has no line ` = Title = ` between two blank ones, where an article of WikiText begins: "
+                "check it, or set corpus.layout to articles"
+            )
+        yield from (article_of(titled._asdict(), name) for titled in chain(first, found))
+
+
+def _articles(path: Path, layout: Layout) -> Iterator[Article]:
+    if suffix(path) == ".txt" and layout == "wikitext":
+        with open_text(path) as file:
+            yield from articles_of(({"text": line} for line in file), str(path), layout)
+    else:
+        yield from articles_of(READERS[suffix(path)](path), str(path), layout)
+
+
+def _cleaned(articles: Iterator[Article], language: str, counts: Counter[str]) -> Iterator[Article]:
+    """Yield `articles` without left-over wiki markup, counting what that changes."""
+    for article in articles:
+        text, changed = without_leftovers(article.text, language)
+        counts.update(changed)
+        yield article._replace(text=text)
+
+
+def article_of(record: Record, name: str) -> Article:
+    """Return a record with a column `text` as an article; `id`, `title` and `url` may be missing.
+
+    An article without an id gets one from its text, so that it keeps its split wherever it stands.
+    """
+    text = field(record, "text", name)
+    title, url, given = (field(record, column, name) if column in record else "" for column in ("title", "url", "id"))
+    return Article(given.strip() or _id_of(text), title, url, text)
+
+
+def _id_of(text: str) -> str:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+
+def _read_text(path: Path) -> Iterator[Record]:
+    lines: list[str] = []
+    with open_text(path) as file:
+        for line in file:
+            if line.strip():
+                lines.append(line)
+            elif lines:
+                yield {"text": "".join(lines)}
+                lines = []
+    if lines:
+        yield {"text": "".join(lines)}
+
+
+READERS: dict[str, Callable[[Path], Iterator[Record]]] = {
+    ".jsonl": read_jsonl,
+    ".parquet": read_parquet,
+    ".txt": _read_text,
+}

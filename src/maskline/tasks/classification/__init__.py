@@ -1,0 +1,1 @@
+"""Text classification: one text, one class."""

@@ -1,0 +1,186 @@
+"""Text classification, trained and scored: cross-entropy over classes; macro-F1 decides."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
+from torch import Tensor
+from torch.nn import functional as F
+
+from maskline.core.scores import FigureSpec
+from maskline.dataset.read import Columns, Dataset
+from maskline.examples.batches import by_length
+from maskline.finetuning.task import Baseline, Details, Metrics, Table
+from maskline.model.heads import EncoderModel
+from maskline.model.inputs import layout_of, move
+from maskline.model.modes import evaluating
+from maskline.model.settings import ModelParams
+from maskline.tasks.classification.baselines import majority_accuracy, tfidf_predictions
+from maskline.tasks.classification.model import ClassificationModel
+from maskline.tasks.classification.settings import ClassificationRecipe
+from maskline.tokenization.load import LoadedTokenizer
+from maskline.tokenization.texts import EncodedTexts, Packed, encode_texts
+
+BATCH = 128
+"""Texts that are predicted at once."""
+CLASSES = ("label", "precision", "recall", "f1", "support")
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """Encoded texts with their classes."""
+
+    texts: EncodedTexts
+    labels: NDArray[np.int64]
+    """(N,)"""
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """(N,) tokens of each text."""
+        return self.texts.sizes
+
+    @property
+    def cut(self) -> int:
+        """How many texts were cut."""
+        return self.texts.cut
+
+    @property
+    def unk_rate(self) -> float:
+        """Share of [UNK]."""
+        return self.texts.unk_rate
+
+
+@dataclass(frozen=True)
+class LabelledBatch:
+    """B texts with their classes."""
+
+    texts: Packed
+    labels: NDArray[np.int64]
+    """(B,)"""
+
+
+class Classification:
+    """One text, one of C classes."""
+
+    architecture = "BertForSequenceClassification"
+    metrics: Mapping[str, str] = {"accuracy": "accuracy", "macro_f1": "macro-F1"}  # of a protocol
+    criterion = "macro_f1"
+
+    def __init__(self, labels: list[str], weights: NDArray[np.float32]) -> None:
+        """Weigh the loss of class c by `weights[c]`, (C,)."""
+        self.labels = labels
+        self.weights = torch.from_numpy(weights)
+
+    @property
+    def summary(self) -> str:
+        """Return what the model does."""
+        return f"Classifies texts as {', '.join(self.labels)}"
+
+    def config(self) -> dict[str, Any]:
+        """Return the labels."""
+        return {
+            "id2label": {str(number): label for number, label in enumerate(self.labels)},
+            "label2id": {label: number for number, label in enumerate(self.labels)},
+            "problem_type": "single_label_classification",
+        }
+
+    def new_model(self, params: ModelParams, vocab_size: int, dropout: float) -> ClassificationModel:
+        """Return the network."""
+        return ClassificationModel(params, vocab_size, len(self.labels), dropout)
+
+    def encode(self, examples: Columns, tokenizer: LoadedTokenizer, max_seq_length: int) -> LabelledTexts:
+        """Return texts cut at their end."""
+        texts = encode_texts(examples["text"], tokenizer, max_seq_length)
+        return LabelledTexts(texts, np.array(examples["label"], np.int64))
+
+    def batch(self, encoded: LabelledTexts, rows: NDArray[np.int64]) -> LabelledBatch:
+        """Return some texts."""
+        return LabelledBatch(encoded.texts.packed(rows), encoded.labels[rows])
+
+    def targets(self, batch: LabelledBatch) -> dict[str, float]:
+        """Return the summed class weights and the tokens."""
+        return {"loss": self.weights[batch.labels].sum().item(), "tokens": len(batch.texts.input_ids)}
+
+    def loss(self, model: EncoderModel, batch: LabelledBatch, device: torch.device) -> Tensor:
+        """Return the summed weighted cross-entropy."""
+        logits = _logits(model, batch.texts, device).float()
+        target = torch.from_numpy(batch.labels).to(device)
+        return F.cross_entropy(logits, target, self.weights.to(device), reduction="sum")
+
+    @torch.no_grad()
+    def predict(self, model: EncoderModel, encoded: LabelledTexts, device: torch.device) -> NDArray[np.float32]:
+        """Return the probability of each class for each text, (N, C)."""
+        probabilities = np.zeros((len(encoded.labels), len(self.labels)), np.float32)
+        with evaluating(model):
+            for rows in by_length(encoded.sizes, BATCH):
+                logits = _logits(model, encoded.texts.packed(rows), device)
+                probabilities[rows] = logits.float().softmax(1).cpu().numpy()
+        return probabilities
+
+    def scores(self, encoded: LabelledTexts, predictions: NDArray[np.float32]) -> Metrics:
+        """Return the loss, the accuracy and the macro-F1."""
+        of_truth = predictions[np.arange(len(encoded.labels)), encoded.labels]
+        loss = -np.log(np.maximum(of_truth, np.finfo(np.float32).tiny)).mean()
+        return {"loss": float(loss), **self._scores(encoded.labels, predictions.argmax(1))}
+
+    def baselines(self, dataset: Dataset) -> list[Baseline]:
+        """Return the majority class, and logistic regression on TF-IDF."""
+        splits = dataset.splits
+        test = np.array(splits["test"]["label"], np.int64)
+        majority = majority_accuracy(np.array(splits["train"]["label"], np.int64), test)
+        tfidf = tfidf_predictions(splits["train"], splits["validation"], splits["test"]["text"])
+        return [
+            Baseline("tfidf", "TF-IDF + logistic regression", self._scores(test, tfidf)),
+            Baseline("majority", "majority class", {"accuracy": majority}),
+        ]
+
+    def details(self, encoded: LabelledTexts, predictions: NDArray[np.float32]) -> Details:
+        """Return the confusion matrix and the scores of each class."""
+        predicted, classes = predictions.argmax(1), range(len(self.labels))
+        matrix = confusion_matrix(encoded.labels, predicted, labels=classes)
+        confusion = [
+            {"label": label, "predicted": other, "count": int(count)}
+            for label, row in zip(self.labels, matrix, strict=True)
+            for other, count in zip(self.labels, row, strict=True)
+        ]
+        scores = precision_recall_fscore_support(encoded.labels, predicted, labels=classes, zero_division=0.0)
+        columns = (self.labels, *(column.tolist() for column in scores))
+        by_class = [dict(zip(CLASSES, row, strict=True)) for row in zip(*columns, strict=True)]
+        warnings = []
+        if len(set(predicted.tolist())) == 1:
+            warnings.append(
+                f"every test text is predicted as {self.labels[predicted[0]]}: the accuracy is that of naming one class"
+            )
+        return Details(
+            {
+                "confusion.csv": Table(("label", "predicted", "count"), confusion),
+                "classes.csv": Table(CLASSES, by_class),
+            },
+            [FigureSpec("confusion", "matrix", "confusion.csv", "confusion", x="predicted", y="label", value="count")],
+            warnings,
+        )
+
+    def _scores(self, labels: NDArray[Any], predicted: NDArray[Any]) -> Metrics:
+        """Return accuracy and macro-F1; a class that is neither there nor predicted counts with an F1 of 0."""
+        macro_f1 = f1_score(labels, predicted, labels=range(len(self.labels)), average="macro", zero_division=0.0)
+        return {"accuracy": float(accuracy_score(labels, predicted)), "macro_f1": float(macro_f1)}
+
+
+def make_task(recipe: ClassificationRecipe, manifest: Mapping[str, Any]) -> Classification:
+    """Return the task whose labels and training examples `manifest` describes."""
+    counts = np.array(list(manifest["splits"]["train"]["labels"].values()))
+    balanced = recipe.class_weights == "balanced"
+    # Inversely proportional to the frequency of the class, and 1 in the mean over the examples.
+    weights = counts.sum() / (len(counts) * counts) if balanced else np.ones(len(counts))
+    return Classification(manifest["labels"], weights.astype(np.float32))
+
+
+def _logits(model: EncoderModel, texts: Packed, device: torch.device) -> Tensor:
+    """Return the scores of the classes, (B, C)."""
+    input_ids = move(texts.input_ids, device)
+    logits: Tensor = model(input_ids, torch.zeros_like(input_ids), layout_of(texts.lengths, device))
+    return logits

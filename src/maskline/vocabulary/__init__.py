@@ -1,0 +1,1 @@
+"""Learning a vocabulary, or taking one that exists, and saving it as a tokenizer."""

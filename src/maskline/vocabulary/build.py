@@ -1,0 +1,35 @@
+"""The tokenizer that params.yaml asks for."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from maskline.tokenization.load import LoadedTokenizer
+from maskline.tokenization.special import KINDS
+from maskline.vocabulary import word, wordpiece
+from maskline.vocabulary.pretrained import load_pretrained
+from maskline.vocabulary.settings import TokenizerParams
+
+
+@dataclass(frozen=True)
+class Built:
+    """A tokenizer, and what is to be kept with it."""
+
+    tokenizer: LoadedTokenizer
+    provenance: Mapping[str, Any]
+    settings: Mapping[str, Any] | None
+    """Those for tokenizer_config.json, of a tokenizer that was not learned here."""
+
+
+def build(texts: Callable[[], Iterable[str]], params: TokenizerParams, language: str) -> Built:
+    """Return the tokenizer of `params.kind`; `texts()`, what a vocabulary is learned from, may be called twice.
+
+    Raises:
+        UserError: the texts or the pretrained tokenizer do not serve.
+    """
+    if params.kind == "pretrained":
+        backend, settings = load_pretrained(params.pretrained)
+        loaded = LoadedTokenizer(backend, [settings[f"{kind}_token"] for kind in KINDS])
+        return Built(loaded, {"pretrained": params.pretrained.model_dump()}, settings)
+    train = {"wordpiece": wordpiece.train, "word": word.train}[params.kind]
+    return Built(LoadedTokenizer(train(texts, params, language)), {"language": language}, None)

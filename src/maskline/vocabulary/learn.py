@@ -1,0 +1,43 @@
+"""The stage `tokenizer`: a vocabulary from the train split, or one that exists, measured on the validation split."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from maskline.core.storage import MANIFEST, read_manifest, sha256, write_json
+from maskline.corpus.articles import read_articles
+from maskline.corpus.excerpt import sample_lines
+from maskline.vocabulary.build import build
+from maskline.vocabulary.pretrained import check_segmented
+from maskline.vocabulary.quality import check_quality, measure
+from maskline.vocabulary.save import save
+from maskline.vocabulary.settings import TokenizerParams
+
+
+def learn(settings: TokenizerParams, language: str, corpus: Path, tokenizer: Path, report: Path) -> dict[str, Any]:
+    """Write the tokenizer of `settings` to a new directory `tokenizer`; return how the validation split looks in it.
+
+    The same numbers go to `report`/metrics.json.
+
+    Raises:
+        UserError: the corpus or the pretrained tokenizer does not serve, or the numbers are beyond their limits.
+    """
+    share = min(1.0, settings.sample_characters / read_manifest(corpus, "fetch")["splits"]["train"]["characters"])
+
+    def texts() -> Iterator[str]:
+        return sample_lines(read_articles(corpus, "train"), share)
+
+    def held_out() -> Iterator[str]:
+        return (article.text for article in read_articles(corpus, "validation"))
+
+    built = build(texts, settings, language)
+    if settings.kind == "pretrained" and settings.pretrained.segmented:
+        check_segmented(held_out())
+    metrics = measure(built.tokenizer, held_out())
+    if settings.kind != "pretrained":
+        metrics["train_share"] = share
+    write_json(report / "metrics.json", metrics)
+    check_quality(metrics, settings, language)
+    provenance = {**built.provenance, "corpus": sha256(corpus / MANIFEST)}
+    save(built.tokenizer.backend, tokenizer, settings, provenance, built.settings)
+    return metrics

@@ -1,0 +1,56 @@
+"""Saving a tokenizer as a directory that `transformers.AutoTokenizer` loads with the same ids."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from maskline.core.storage import fresh_directory, write_json, write_manifest, write_text
+from maskline.tokenization.load import TOKENIZER_CONFIG, TOKENIZER_FILE, LoadedTokenizer
+from maskline.tokenization.special import KINDS, SPECIAL_TOKENS
+from maskline.vocabulary.settings import TokenizerParams
+
+ANY_LENGTH = int(1e30)
+"""What transformers takes for no limit: how long an input may be is the model's to say, whose export does."""
+
+
+def save(
+    tokenizer: Tokenizer,
+    directory: Path,
+    params: TokenizerParams,
+    provenance: Mapping[str, Any],
+    settings: Mapping[str, Any] | None = None,
+) -> None:
+    """Write `tokenizer` to a new `directory`: tokenizer.json, tokenizer_config.json, vocab.txt and a manifest.
+
+    `settings` are those of a tokenizer that was not learned here.
+    """
+    config = _config(settings or _learned(params))
+    pieces = LoadedTokenizer(tokenizer, [config[f"{kind}_token"] for kind in KINDS]).pieces
+    fresh_directory(directory)
+    write_text(directory / TOKENIZER_FILE, tokenizer.to_str(pretty=True) + "\n")
+    write_text(directory / "vocab.txt", "\n".join(pieces) + "\n")
+    write_json(directory / TOKENIZER_CONFIG, config)
+    write_manifest(directory, {**provenance, "kind": params.kind, "vocab_size": len(pieces)})
+
+
+def _learned(params: TokenizerParams) -> dict[str, Any]:
+    return {
+        "do_lower_case": params.lowercase,
+        "strip_accents": params.strip_accents,
+        "tokenize_chinese_chars": True,
+        "model_max_length": ANY_LENGTH,
+        **{f"{kind}_token": token for kind, token in zip(KINDS, SPECIAL_TOKENS, strict=True)},
+    }
+
+
+def _config(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        # BertTokenizer would build a normalizer of its own; this class takes the one in tokenizer.json.
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        "padding_side": "right",
+        "truncation_side": "right",
+        **settings,
+    }

@@ -1,0 +1,48 @@
+"""Whole words as tokens: those of the text by frequency, for text that is already cut into words by spaces.
+
+Punctuation is not cut off: what is to be a word of its own has spaces around it, as in WikiText ("5 @.@ 3 km , or so").
+Where such a corpus spells a word that it left out as `<unk>`, this is no word to learn: it becomes [UNK].
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+from maskline.core.errors import UserError
+from maskline.tokenization.special import SPECIAL_TOKENS, add_special_tokens
+from maskline.vocabulary.normalization import normalizer
+from maskline.vocabulary.settings import TokenizerParams
+
+LEFT_OUT = "<unk>"
+_SPELLED_OUT = r"\[(PAD|UNK|CLS|SEP|MASK)\]"
+
+
+def train(texts: Callable[[], Iterable[str]], params: TokenizerParams, language: str) -> Tokenizer:
+    """Return a tokenizer of the most frequent words of `texts()`, [UNK] for all others.
+
+    Ids are given by rule: special tokens, then words by frequency, those of equal frequency by code point.
+
+    Raises:
+        UserError: no word is frequent enough.
+    """
+    # A special token spelled out in a text is text: without this the table of words would know it.
+    spelled_out = normalizers.Replace(Regex(_SPELLED_OUT), LEFT_OUT)
+    rules = normalizers.Sequence([normalizer(params, language), spelled_out])
+    counts = Counter[str]()
+    for text in texts():
+        counts.update(rules.normalize_str(text).split())
+    del counts[LEFT_OUT]
+    ranked = sorted(counts.items(), key=lambda word: (-word[1], word[0]))
+    words = [word for word, count in ranked[: params.vocab_size - len(SPECIAL_TOKENS)] if count >= params.min_frequency]
+    if not words:
+        raise UserError(
+            f"no word of the training split occurs tokenizer.min_frequency {params.min_frequency} times: add articles, "
+            "or lower it"
+        )
+    vocabulary = {word: number for number, word in enumerate([*SPECIAL_TOKENS, *words])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))  # noqa: S106
+    tokenizer.normalizer = rules
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    add_special_tokens(tokenizer)
+    return tokenizer

@@ -1,0 +1,289 @@
+import errno
+import json
+import math
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maskline.core import storage
+from maskline.core.errors import UserError
+from maskline.core.storage import (
+    INCOMPLETE,
+    MANIFEST,
+    atomic,
+    fingerprint,
+    fresh_directory,
+    read_csv,
+    read_json,
+    read_manifest,
+    sha256,
+    source_fingerprint,
+    write_bytes,
+    write_csv,
+    write_json,
+    write_manifest,
+    write_text,
+)
+
+
+def names(directory):
+    return sorted(path.name for path in directory.iterdir())
+
+
+def test_a_write_that_fails_leaves_the_former_content_and_nothing_else(tmp_path):
+    path = tmp_path / "deep" / "file"
+    write_bytes(path, b"former")
+
+    def interrupted():
+        with atomic(path) as temporary:
+            temporary.write_bytes(b"half of the n")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_bytes() == b"former"
+    assert names(path.parent) == ["file"]
+    with atomic(path) as temporary:
+        temporary.write_bytes(b"new")
+        assert path.read_bytes() == b"former"
+    assert path.read_bytes() == b"new"
+    assert names(path.parent) == ["file"]
+
+
+def test_a_full_disk_leaves_the_former_content(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    write_bytes(path, b"former")
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(storage.os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as error:
+        write_bytes(path, b"new")
+    assert error.value.filename == str(path)
+    assert path.read_bytes() == b"former"
+    assert names(tmp_path) == ["file"]
+
+
+def test_the_content_is_on_the_disk_before_the_name_is(tmp_path, monkeypatch):
+    events = []
+    real_fsync, real_replace = os.fsync, Path.replace
+    monkeypatch.setattr(storage.os, "fsync", lambda fd: (events.append("sync"), real_fsync(fd)))
+    monkeypatch.setattr(Path, "replace", lambda path, to: (events.append("rename"), real_replace(path, to)))
+    write_bytes(tmp_path / "file", b"new")
+    assert events == ["sync", "rename", "sync"]  # the content, then the name, then the directory that holds it
+
+
+def test_json_is_strict(tmp_path):
+    path = tmp_path / "file.json"
+    write_json(path, {"arabic": "عربي", "small": 1.25e-07, "none": None})
+    assert read_json(path) == {"arabic": "عربي", "small": 1.25e-07, "none": None}
+    assert "عربي" in path.read_text(encoding="utf-8")
+    for number in (math.nan, math.inf):
+        with pytest.raises(ValueError, match="JSON"):
+            write_json(path, {"loss": number})
+    assert read_json(path)["small"] == 1.25e-07
+
+
+def test_a_json_file_that_is_missing_or_cut_short_is_told(tmp_path):
+    with pytest.raises(UserError, match=r"file.json is missing: run `dvc repro`"):
+        read_json(tmp_path / "file.json")
+    for content in (b'{"a": 1', b"", b"\xff\x00"):
+        (tmp_path / "file.json").write_bytes(content)
+        with pytest.raises(UserError, match=r"file.json is no JSON .*: remove it and run `dvc repro`"):
+            read_json(tmp_path / "file.json")
+
+
+def test_csv_holds_every_digit_and_an_empty_field_for_none(tmp_path):
+    rows = [{"step": 1, "loss": 0.1 + 0.2, "text": 'a "quoted", line\nand more'}, {"step": 2, "loss": None, "text": ""}]
+    write_csv(tmp_path / "deep" / "file.csv", rows, ("step", "loss", "text"))
+    first, second = read_csv(tmp_path / "deep" / "file.csv")
+    assert float(first["loss"]) == 0.1 + 0.2
+    assert first["text"] == rows[0]["text"]
+    assert second == {"step": "2", "loss": "", "text": ""}
+    assert b"\r" not in (tmp_path / "deep" / "file.csv").read_bytes()
+    with pytest.raises(ValueError, match="other"):
+        write_csv(tmp_path / "file.csv", [{"step": 1, "other": 2}], ("step",))
+    with pytest.raises(UserError, match=r"no.csv is missing: run `dvc repro`"):
+        read_csv(tmp_path / "no.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "is cut short"), (b"step,loss\n1,2.0\n2", "is cut short"), (b"\xff\x00", "is no CSV")],
+)
+def test_a_csv_file_that_is_cut_short_or_none_is_told(tmp_path, content, message):
+    (tmp_path / "file.csv").write_bytes(content)
+    with pytest.raises(UserError, match=rf"file.csv {message}.*: remove it and run `dvc repro`"):
+        read_csv(tmp_path / "file.csv")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(), JSON, min_size=1, max_size=4), st.randoms())
+def test_a_fingerprint_does_not_depend_on_the_order_of_keys_and_survives_json(value, random):
+    keys = list(value)
+    random.shuffle(keys)
+    assert fingerprint({key: value[key] for key in keys}) == fingerprint(value)
+    assert fingerprint(json.loads(json.dumps(value))) == fingerprint(value)
+    assert fingerprint(value | {keys[0]: [value[keys[0]]]}) != fingerprint(value)
+
+
+def test_a_fingerprint_is_the_same_in_every_process():
+    value = {"b": [1, 2.5, None, True], "a": "عربي"}
+    assert fingerprint(value) == "42260b118737a099c223d37c32d72ec5b11be62b102ab675adab0d5bc1a37deb"
+
+
+def test_the_fingerprint_of_the_source_is_that_of_the_modules_in_use(tmp_path, monkeypatch):
+    module = types.ModuleType("maskline.model.one")
+    module.__file__ = str(tmp_path / "one.py")
+    (tmp_path / "one.py").write_text("a = 1\n")
+    without = source_fingerprint()
+    monkeypatch.setitem(sys.modules, "maskline.model.one", module)
+    before = source_fingerprint()
+    assert before != without
+    (tmp_path / "two.py").write_text("not loaded\n")
+    assert source_fingerprint() == before
+    (tmp_path / "one.py").write_text("a = 2\n")
+    assert source_fingerprint() not in (before, without)
+
+
+@pytest.fixture(name="complete")
+def _complete(tmp_path):
+    directory = fresh_directory(tmp_path / "out")
+    write_text(directory / "a.txt", "some text")
+    write_text(directory / "below" / "b.txt", "more text")
+    write_manifest(directory, {"count": 2})
+    return directory
+
+
+def test_a_manifest_counts_every_file(complete):
+    assert names(complete) == ["a.txt", "below", MANIFEST]
+    manifest = read_manifest(complete, "fetch")
+    assert manifest["count"] == 2
+    assert manifest["files"] == {
+        "a.txt": {"bytes": 9, "sha256": sha256(complete / "a.txt")},
+        "below/b.txt": {"bytes": 9, "sha256": sha256(complete / "below" / "b.txt")},
+    }
+    assert sha256(complete / "a.txt") == "b94f6f125c79e3a5ffaa826f584c10d52ada669e6762051b826b55776d05aed2"
+
+
+@pytest.mark.parametrize(
+    ("break_it", "expected"),
+    [
+        (lambda path: (path / MANIFEST).unlink(), r"out is incomplete \(no manifest.json\): run `dvc repro fetch`"),
+        (lambda path: (path / MANIFEST).write_text('{"files"'), r"manifest.json is no JSON"),
+        (
+            lambda path: (path / MANIFEST).write_text("{}"),
+            r"manifest.json is not what fetch wrote: run `dvc repro fetch`",
+        ),
+        (
+            lambda path: (path / MANIFEST).write_text("[]"),
+            r"manifest.json is not what fetch wrote: run `dvc repro fetch`",
+        ),
+        (lambda path: (path / "a.txt").unlink(), r"a.txt is missing: run `dvc repro fetch`"),
+        (lambda path: (path / "a.txt").write_text("some tex"), r"a.txt is not what fetch wrote \(truncated"),
+        (lambda path: (path / "a.txt").write_text("some test"), r"a.txt is not what fetch wrote \(truncated"),
+        (lambda path: (path / "below/b.txt").write_text("more text "), r"b.txt is not what fetch wrote \(truncated"),
+    ],
+)
+def test_a_directory_that_is_not_what_was_written_is_told(complete, break_it, expected):
+    break_it(complete)
+    with pytest.raises(UserError, match=expected):
+        read_manifest(complete, "fetch")
+
+
+def test_a_directory_is_complete_only_once_its_manifest_is_written(tmp_path):
+    directory = fresh_directory(tmp_path / "out")
+    write_text(directory / "a.txt", "some text")
+    with pytest.raises(UserError, match="out is incomplete"):
+        read_manifest(directory, "fetch")
+    assert names(fresh_directory(directory)) == [INCOMPLETE]
+
+
+def test_what_a_stage_wrote_is_replaced_and_what_it_did_not_is_kept(complete, tmp_path):
+    assert names(fresh_directory(complete)) == [INCOMPLETE]
+    assert names(fresh_directory(tmp_path / "new")) == [INCOMPLETE]
+    (tmp_path / "empty").mkdir()
+    assert names(fresh_directory(tmp_path / "empty")) == [INCOMPLETE]
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.tex").write_text("the only copy")
+    with pytest.raises(UserError, match="thesis holds files that no stage wrote"):
+        fresh_directory(tmp_path / "thesis")
+    assert (tmp_path / "thesis" / "chapter.tex").read_text() == "the only copy"
+
+
+@pytest.mark.parametrize("removed", [0, 1, 2])
+def test_a_kill_while_old_content_is_removed_leaves_a_directory_that_can_be_replaced(complete, monkeypatch, removed):
+    real, count = Path.unlink, 0
+
+    def unlink(path, **options):
+        nonlocal count
+        if count == removed:
+            raise KeyboardInterrupt
+        count += 1
+        real(path, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", unlink)
+        patched.setattr(storage.shutil, "rmtree", lambda path: [unlink(child) for child in path.iterdir()])
+        with pytest.raises(KeyboardInterrupt):
+            fresh_directory(complete)
+    assert names(fresh_directory(complete)) == [INCOMPLETE]
+
+
+FILL = """
+import sys, pathlib
+from maskline.core.storage import fresh_directory, write_bytes, write_manifest
+folder = fresh_directory(pathlib.Path(sys.argv[1]))
+write_bytes(folder / "first", b"1")
+print("filling", flush=True)
+sys.stdin.readline()
+write_manifest(folder, {})
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_two_processes_do_not_fill_one_directory(tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", FILL, str(out)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout.readline() == "filling\n"
+        with pytest.raises(
+            UserError, match=r"^another process writes .*out at this moment: wait for it, or stop it first$"
+        ):
+            fresh_directory(out)
+        assert names(out) == [INCOMPLETE, "first"]  # nothing of the other's is touched
+        first.stdin.write("\n")
+        first.stdin.flush()
+        assert first.stdout.readline() == "done\n"
+        fresh_directory(out)  # its manifest is written: whoever comes next may replace it, while it still runs
+        assert names(out) == [INCOMPLETE]
+        first.kill()
+    second = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, timeout=60)
+    assert second.returncode == 1  # this process is at it now
+
+
+def test_a_killed_process_holds_no_directory(tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", FILL, str(out)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout.readline() == "filling\n"
+        first.kill()
+    fresh_directory(out)
+    fresh_directory(out)  # nor does this process refuse itself, after an error for example
+    write_manifest(out, {})
+    assert names(out) == [MANIFEST]

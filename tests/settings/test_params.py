@@ -1,0 +1,264 @@
+import copy
+import math
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from maskline.core.errors import UserError
+from maskline.core.section import Section
+from maskline.settings.files import read_yaml
+from maskline.settings.params import PARAMS, Params, load, parse
+
+REFERENCE = read_yaml(PARAMS)
+
+
+def changed(**values):
+    """Return the reference content with values set under dotted keys, `__` for a dot."""
+    content = copy.deepcopy(REFERENCE)
+    for key, value in values.items():
+        *parents, last = key.split("__")
+        section = content
+        for parent in parents:
+            section = section[parent]
+        section[last] = value
+    return content
+
+
+def write(path, content):
+    with path.open("w", encoding="utf-8") as file:
+        YAML(typ="safe", pure=True).dump(content, file)
+    return path
+
+
+def test_the_reference_is_accepted_and_cannot_be_changed_afterwards():
+    params = load()
+    assert isinstance(params, Params)
+    assert params.model.layers == REFERENCE["model"]["layers"]
+    with pytest.raises(ValueError, match="frozen"):
+        params.model.layers = 3
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("model__layers", "four", "params.yaml: model.layers is 'four': input should be a valid integer"),
+        ("model__layers", 2.5, "params.yaml: model.layers is 2.5: input should be a valid integer"),
+        ("model__layers", True, "params.yaml: model.layers: True stands where a number or a text is meant"),
+        ("model__layers", 0, "params.yaml: model.layers is 0: input should be greater than or equal to 1"),
+        ("model__hidden", 2**31 - 1, "params.yaml: model.hidden is 2147483647: input should be less than or equal to"),
+        ("compute__threads", 10**12, "params.yaml: compute.threads is 1000000000000: input should be less than"),
+        ("tokenizer__vocab_size", 10**17, "tokenizer.vocab_size is 100000000000000000: input should be less than"),
+        ("model__layers", None, "params.yaml: model.layers is None: input should be a valid integer"),
+        ("model__dropout", False, "params.yaml: model.dropout: False stands where a number or a text is meant"),
+        ("model__layer", 2, "params.yaml: unknown key model.layer: check the spelling"),
+        ("modell", {}, "params.yaml: unknown key modell: check the spelling"),
+        ("model", [2], r"params.yaml: model is \[2\]: input should be"),
+        ("model__hidden", 130, "params.yaml: model: hidden 130 is not divisible by heads 4: heads may be 1, 2, 5, 10,"),
+        ("model__activation", "swish", "params.yaml: model.activation is 'swish': input should be 'gelu', 'gelu_tanh'"),
+        ("pretrain__max_seq_length", 129, "pretrain.max_seq_length 129 is longer than model.max_positions 128"),
+        ("premask__max_seq_length", 513, "premask.max_seq_length 513 is longer than model.max_positions 128"),
+        ("finetune__sentiment__max_seq_length", 129, "finetune.sentiment.max_seq_length 129 is longer"),
+        ("pretrain__peak_lr", "fast", "params.yaml: pretrain.peak_lr is 'fast': input should be a valid number"),
+        ("pretrain__peak_lr", math.nan, "params.yaml: pretrain.peak_lr is nan: input should be a finite number"),
+        ("pretrain__clip_norm", math.inf, "params.yaml: pretrain.clip_norm is inf: input should be a finite number"),
+        ("pretrain__peak_lr", True, "params.yaml: pretrain.peak_lr: True stands where a number or a text is meant"),
+        ("pretrain__steps", True, "params.yaml: pretrain.steps: True stands where a number or a text is meant"),
+        ("pretrain__steps", None, "params.yaml: pretrain: give steps or epochs"),
+        ("pretrain__epochs", 2, "params.yaml: pretrain: give steps or epochs"),
+        ("pretrain__final_seq_length", 512, "pretrain.final_seq_length 512 is longer than model.max_positions 128"),
+        ("pretrain__final_seq_length", 128, "final_seq_length 128 is not longer than max_seq_length 128: raise it, or"),
+        ("pretrain__final_share", 1, "params.yaml: pretrain.final_share is 1: input should be less than 1"),
+        ("pretrain__steps", 100, "params.yaml: pretrain: warmup_steps 100 leaves nothing of 100 steps"),
+        (
+            "pretrain__schedule",
+            "step",
+            "params.yaml: pretrain.schedule is 'step': input should be 'linear', 'constant'",
+        ),
+        ("pretrain__decay_share", 0, "params.yaml: pretrain.decay_share is 0: input should be greater than 0"),
+        ("pretrain__decay_share", 1.5, "params.yaml: pretrain.decay_share is 1.5: input should be less than or equal"),
+        ("pretrain__clip_norm", 0, "params.yaml: pretrain.clip_norm is 0: input should be greater than 0"),
+        ("pretrain__micro_batch", 64, "params.yaml: pretrain: micro_batch 64 is more than global_batch 32"),
+        ("pretrain__nsp", "perhaps", "params.yaml: pretrain.nsp is 'perhaps': input should be a valid boolean"),
+        ("masking__random", 0.3, "params.yaml: masking: mask [+] random is 1.1: at most 1"),
+        ("premask__mask", 0.95, "params.yaml: premask: mask [+] random is 1.05: at most 1"),
+        ("masking__rate", 0, "params.yaml: masking.rate is 0: input should be greater than 0"),
+        ("masking__rate", math.nan, "params.yaml: masking.rate is nan: input should be a finite number"),
+        ("masking__final_rate", 0, "params.yaml: masking.final_rate is 0: input should be greater than 0"),
+        ("masking__final_rate", 1.1, "params.yaml: masking.final_rate is 1.1: input should be less than or equal to 1"),
+        ("premask__final_rate", 0.1, "params.yaml: unknown key premask.final_rate"),
+        (
+            "corpus__layout",
+            "wikitext",
+            "params.yaml: corpus: layout wikitext is for the sources hub and files, and source",
+        ),
+        ("corpus__files__max_articles", 0, "params.yaml: corpus.files.max_articles is 0: input should be greater than"),
+        (
+            "corpus__files__validation_paths",
+            "a.txt",
+            "params.yaml: corpus.files.validation_paths is 'a.txt': input should",
+        ),
+        ("corpus__sample__version", 1.0, "params.yaml: corpus.sample.version is 1.0: input should be a valid string"),
+        ("corpus__sample__package", "--index-url", "params.yaml: corpus.sample.package is '--index-url'"),
+        ("tasks__sentiment__labels", ["a", "a"], "params.yaml: tasks.sentiment: labels must differ"),
+        ("tasks__sentiment__test_fraction", 0.9, "params.yaml: tasks.sentiment: validation_fraction [+] test_fraction"),
+        ("finetune", {}, "tasks and finetune must name the same tasks: sentiment is in one alone"),
+        ("compute__device", "gpu", "params.yaml: compute.device is 'gpu': "),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_in_one_line(key, value, expected):
+    content = changed(**{key: value} | ({"model__heads": 4} if key == "model__hidden" else {}))
+    with pytest.raises(UserError, match=expected) as error:
+        parse(content)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"initial_batch": 8}, "give initial_batch and ramp_steps, or leave both null"),
+        ({"ramp_steps": 8}, "give initial_batch and ramp_steps, or leave both null"),
+        ({"initial_batch": 12, "ramp_steps": 8}, "initial_batch 12 does not divide global_batch 32"),
+        ({"initial_batch": 64, "ramp_steps": 8}, "initial_batch 64 does not divide global_batch 32"),
+        ({"initial_batch": 8, "ramp_steps": 200, "steps": 200}, "ramp_steps 200 leaves nothing of 200 steps: lower it"),
+    ],
+)
+def test_a_ramp_that_cannot_be_is_refused_in_one_line(changes, expected):
+    content = changed(**{f"pretrain__{key}": value for key, value in changes.items()})
+    with pytest.raises(UserError, match=f"^params.yaml: pretrain: {expected}"):
+        parse(content)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"schedule": "noam", "warmup_steps": 0}, "schedule noam reaches peak_lr at the end of the warm-up: give"),
+        ({"schedule": "cosine", "warmup_steps": 50, "steps": 50}, "warmup_steps 50 leaves nothing of 50 steps: lower"),
+        (
+            {"schedule": "trapezoid", "warmup_steps": 21, "steps": 100, "decay_share": 0.8},
+            "warmup_steps 21 and decay_share 0.8 overlap in 100 steps: lower one, or train longer",
+        ),
+    ],
+)
+def test_a_schedule_that_does_not_fit_is_refused_in_one_line(changes, expected):
+    for section in ("pretrain", "finetune__sentiment"):
+        lengths = {"steps": 50, "epochs": None}
+        content = changed(**{f"{section}__{key}": value for key, value in (lengths | changes).items()})
+        with pytest.raises(UserError, match=f"^params.yaml: {section.replace('__', '.')}: {expected}") as error:
+            parse(content)
+        assert "\n" not in str(error.value)
+
+
+def test_the_longest_schedule_that_fits_is_accepted():
+    fits = {"schedule": "trapezoid", "warmup_steps": 45, "steps": 100, "decay_share": 0.55}  # 0.55 * 100 > 55
+    assert parse(changed(**{f"pretrain__{key}": value for key, value in fits.items()})).pretrain.misfit(100) is None
+    assert parse(changed(pretrain__schedule="noam", pretrain__warmup_steps=1000)).pretrain.misfit(2) is None
+
+
+def test_a_misspelt_key_is_named_and_not_the_one_that_it_leaves_missing():
+    content = changed()
+    content["model"]["layer"] = content["model"].pop("layers")
+    with pytest.raises(UserError, match=r"^params.yaml: unknown key model.layer: .* \(and 1 more\)$"):
+        parse(content)
+
+
+def test_a_missing_key_and_further_faults_are_told():
+    content = changed(model__layers="four", model__heads="two")
+    del content["pretrain"]["nsp"]
+    with pytest.raises(UserError, match=r"model.layers is 'four'.* \(and 2 more\)$"):
+        parse(content)
+    content = changed()
+    del content["pretrain"]["nsp"]
+    with pytest.raises(UserError, match=r"^params.yaml: key pretrain.nsp is missing: `git restore params.yaml`"):
+        parse(content)
+
+
+@pytest.mark.parametrize("text", ["1e-4", "1.0e-04", "0.0001", "'1e-4'", '"1e-04"', "1E-4"])
+def test_a_learning_rate_is_a_number_however_it_is_written(tmp_path, text):
+    """DVC rewrites `-S lr=0.0001` as 1e-4, which YAML 1.1 readers take for text."""
+    path = tmp_path / "params.yaml"
+    peak_lr = REFERENCE["pretrain"]["peak_lr"]
+    content = PARAMS.read_text(encoding="utf-8")
+    line = next(line for line in content.splitlines() if line.startswith("  peak_lr:"))
+    path.write_text(content.replace(line, f"  peak_lr: {text}"), encoding="utf-8")
+    assert peak_lr != 1e-4
+    assert load(path).pretrain.peak_lr == 1e-4
+
+
+def test_numbers_are_read_by_value():
+    params = parse(changed(model__layers=2.0, model__heads="4", pretrain__peak_lr="5e-05", seed=7.0))
+    assert (params.model.layers, params.model.heads, params.pretrain.peak_lr, params.seed) == (2, 4, 5e-5, 7)
+    assert type(params.model.layers) is type(params.model.heads) is type(params.seed) is int
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 100))
+def test_rates_that_make_up_the_whole_are_accepted(percent):
+    masking = parse(changed(masking__mask=percent / 100, masking__random=(100 - percent) / 100)).masking
+    assert masking.mask + masking.random <= 1
+
+
+def fields(section, prefix=""):
+    """Yield the dotted key and the annotation of every leaf below a section."""
+    for name, field in section.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
+            yield from fields(field.annotation, f"{prefix}{name}__")
+        else:
+            yield f"{prefix}{name}", field.annotation
+
+
+@pytest.mark.parametrize(
+    "key", [key for key, annotation in fields(Params) if annotation is not bool and key not in {"tasks", "finetune"}]
+)
+def test_no_key_but_a_switch_takes_true(key):
+    with pytest.raises(UserError, match=key.replace("__", ".")):
+        parse(changed(**{key: True}))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (None, "is missing: run from the folder that holds it"),
+        (b"model: [", "is no YAML: "),
+        (b"model:\n  layers: 1\n  layers: 2\n", "is no YAML: .*duplicate"),
+        (b"\xff\xfe\x00", "is no YAML: "),
+        (b"!!python/object/apply:os.system ['true']", "is no YAML: "),
+        (b"", "expected sections such as `model:`, found NoneType"),
+        (b"- 1\n", "expected sections such as `model:`, found list"),
+    ],
+)
+def test_a_file_that_is_no_parameters_is_told_in_one_line(tmp_path, content, expected):
+    path = tmp_path / "params.yaml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UserError, match=expected) as error:
+        load(path)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("stage", [["pretrain"], ["finetune", "sentiment"]])
+def test_a_stage_tells_a_bad_value_before_it_imports_what_is_slow(tmp_path, stage):
+    path = write(tmp_path / "params.yaml", changed(model__layers="four"))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-m", f"pipeline.{stage[0]}", *stage[1:], "--params", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": "src"},
+        cwd=Path(__file__).parents[1],
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"error: {path}: model.layers is 'four': input should be a valid integer")
+    assert done.stderr.count("\n") == 1
+    # Processor time, which another process on the same core does not add to.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2

@@ -1,0 +1,94 @@
+import json
+
+import pytest
+
+from maskline import params
+from maskline.core.errors import UserError
+from maskline.sources import hub
+
+
+@pytest.fixture(name="dataset")
+def _dataset(tmp_path):
+    directory = tmp_path / "wiki"
+    directory.mkdir()
+    rows = [{"id": str(i), "title": f"T{i}", "url": f"u{i}", "text": f"Text {i}"} for i in range(5)]
+    (directory / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return directory
+
+
+def corpus(dataset, layout="articles", **changes):
+    values = {"dataset": str(dataset), "config": None, "revision": "0" * 40, "max_articles": 3}
+    hub_params = params.HubCorpus(**(values | {"validation_split": None} | changes))
+    return params.load().corpus.model_copy(update={"source": "hub", "layout": layout, "hub": hub_params})
+
+
+def test_the_first_articles_of_a_local_dataset(dataset):
+    source = hub.read(corpus(dataset))
+    assert [tuple(article) for article in source.articles] == [
+        (f"{i}", f"T{i}", f"u{i}", f"Text {i}") for i in range(3)
+    ]
+    assert source.provenance["dataset"] == "wiki"
+    assert source.provenance["max_articles"] == 3
+    assert [file["name"] for file in source.provenance["inputs"]] == ["train.jsonl"]
+    assert str(dataset.parent) not in json.dumps(source.provenance)
+
+
+def test_all_articles_where_no_number_is_given(dataset):
+    assert len(list(hub.read(corpus(dataset, max_articles=None)).articles)) == 5
+
+
+def test_a_split_is_held_out_whole(dataset):
+    rows = [{"id": f"test {i}", "text": f"Held out {i}"} for i in range(4)]
+    (dataset / "test.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    source = hub.read(corpus(dataset, validation_split="test"))
+    assert [article.text for article in source.articles] == ["Text 0", "Text 1", "Text 2"]
+    assert [article.text for article in source.held_out] == [f"Held out {i}" for i in range(4)]
+    assert source.provenance["validation_split"] == "test"
+    assert hub.read(corpus(dataset)).held_out is None
+
+
+@pytest.mark.parametrize("split", ["validation", "train"])
+def test_a_split_that_cannot_be_held_out_lists_those_that_can(dataset, split):
+    (dataset / "test.jsonl").write_text('{"text": "one"}')
+    message = rf"corpus.hub.validation_split is {split}: beside train, .*wiki has test; choose"
+    with pytest.raises(UserError, match=message):
+        hub.read(corpus(dataset, validation_split=split))
+
+
+def test_wikitext_in_rows_of_one_line_each(dataset):
+    lines = ["", " = One = \n", "", " a , b . \n", " c . \n", "", " = = Heading = = \n", "", " d . \n", ""]
+    (dataset / "train.jsonl").write_text("\n".join(json.dumps({"text": line}) for line in [*lines, " = Two = \n", ""]))
+    found = list(hub.read(corpus(dataset, "wikitext", max_articles=1)).articles)
+    assert [(article.title, article.text) for article in found] == [("One", "a , b .\nc .\nd .")]
+
+
+def test_a_dataset_without_text_lists_its_columns(dataset):
+    (dataset / "train.jsonl").write_text('{"id": "1", "body": "one"}\n')
+    with pytest.raises(UserError, match=r"has no column text: it has id, body"):
+        list(hub.read(corpus(dataset)).articles)
+
+
+def test_a_dataset_without_a_train_split_lists_its_splits(dataset):
+    (dataset / "train.jsonl").rename(dataset / "test.jsonl")
+    with pytest.raises(UserError, match=r"has no split train, only test"):
+        hub.read(corpus(dataset))
+
+
+def test_a_directory_without_data_is_one_line(tmp_path):
+    with pytest.raises(UserError, match=r"cannot read the dataset .*corpus.source to sample or files") as caught:
+        hub.read(corpus(tmp_path))
+    assert "\n" not in str(caught.value)
+
+
+def test_an_empty_file_is_one_line(dataset):
+    (dataset / "train.jsonl").write_text("")
+    (dataset / "test.jsonl").write_text('{"text": "one"}\n')
+    with pytest.raises(UserError, match=r"cannot read the dataset .*wiki \(a file of it is empty\)"):
+        hub.read(corpus(dataset))
+
+
+def test_a_broken_file_is_one_line(dataset):
+    (dataset / "train.jsonl").write_text('{"text": "one"}\n{"text": broken\n')
+    with pytest.raises(UserError, match=r"cannot read the dataset .*wiki") as caught:
+        list(hub.read(corpus(dataset)).articles)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,44 @@
+import json
+
+import pytest
+
+from maskline import params
+from maskline.core.errors import UserError
+from maskline.sources import sample
+
+PAGES = {"Key": {"title": "Été (saison)", "extract": "L'été est une saison.", "topic": "Nature"}}
+
+
+@pytest.fixture(name="corpus")
+def _corpus(publish):
+    reference = params.load().corpus
+    pinned = {
+        "package": "some-texts",
+        "version": "1.0",
+        "sha256": publish("some-texts", {"fr.json": json.dumps(PAGES)}),
+    }
+    return reference.model_copy(
+        update={"language": "fr", "sample": params.SampleCorpus(**pinned, members={"fr": "fr.json", "en": "en.json"})}
+    )
+
+
+def test_sample(corpus):
+    source = sample.read(corpus)
+    (article,) = source.articles
+    assert article.id == article.title == "Été (saison)"
+    assert article.text == "L'été est une saison."
+    assert article.url == "https://fr.wikipedia.org/wiki/%C3%89t%C3%A9_%28saison%29"
+    assert "CC BY-SA 4.0" in source.licence
+    assert source.provenance["member"] == "fr.json"
+    assert source.provenance["sha256"] == corpus.sample.sha256
+
+
+def test_a_member_that_is_no_json_is_named(corpus):
+    sample_ = corpus.sample.model_copy(update={"members": {"fr": "some_texts-1.0.dist-info/METADATA"}})
+    with pytest.raises(UserError, match=r"METADATA of some-texts 1.0 is no JSON .*corpus.sample.members.fr"):
+        sample.read(corpus.model_copy(update={"sample": sample_}))
+
+
+def test_an_unknown_language_lists_the_known_ones(corpus):
+    with pytest.raises(UserError, match=r"corpus.language is ar: the sample has en, fr;.*files or hub"):
+        sample.read(corpus.model_copy(update={"language": "ar"}))
