@@ -41,11 +41,11 @@ def run(main: Callable[..., None]) -> None:
         if debug:
             raise
         # What goes wrong before torch is there goes wrong in every process of torchrun; see process_group for the rest.
-        if _leads() or "torch" in sys.modules:
+        if _is_main() or "torch" in sys.modules:
             typer.echo(f"error: {_explain(error)}", err=True)
         raise SystemExit(1) from None
     except SystemExit as end:
-        if end.code == INTERRUPTED and _leads():
+        if end.code == INTERRUPTED and _is_main():
             typer.echo("interrupted: run the same command again", err=True)
         raise
 
@@ -84,7 +84,7 @@ def _interruptible() -> Iterator[None]:
             signal.signal(number, signal.default_int_handler if handler is leave else handler)
 
 
-def _leads() -> bool:
+def _is_main() -> bool:
     """Return whether this process is the first, or the only one, that torchrun started."""
     return os.environ.get("RANK", "0") == "0"
 

@@ -292,7 +292,7 @@ class OptimizerParams(Section):
         """Return the length of the run in updates; `updates` says how many some epochs take."""
         return self.steps or updates(self.epochs or 0)
 
-    def misfit(self, steps: int) -> str | None:
+    def schedule_error(self, steps: int) -> str | None:
         """Return why the schedule does not fit a run of `steps` updates, or None where it does.
 
         Noam's has no end that a run must reach, and may be left in its warm-up.
@@ -312,8 +312,8 @@ class OptimizerParams(Section):
             raise ValueError("give steps or epochs, and leave the other null")
         if self.schedule == "noam" and self.warmup_steps == 0:
             raise ValueError("schedule noam reaches peak_lr at the end of the warm-up: give warmup_steps of 1 or more")
-        if self.steps is not None and (misfit := self.misfit(self.steps)):
-            raise ValueError(misfit)
+        if self.steps is not None and (error := self.schedule_error(self.steps)):
+            raise ValueError(error)
         if self.micro_batch > self.global_batch:
             raise ValueError(f"micro_batch {self.micro_batch} is more than global_batch {self.global_batch}")
         return self
@@ -337,7 +337,7 @@ class PretrainParams(OptimizerParams):
         """Return the first update of `steps`, counted from 0, at `final_seq_length`; `steps` where there is none."""
         return steps - round(self.final_share * steps) if self.final_seq_length else steps
 
-    def misfit(self, steps: int) -> str | None:
+    def schedule_error(self, steps: int) -> str | None:
         """Return why schedule, ramp or lengths do not fit a run of `steps` updates, or None where they do."""
         switch = self.lengthens_at(steps)
         if self.final_seq_length and not 0 < switch < steps:
@@ -349,7 +349,7 @@ class PretrainParams(OptimizerParams):
             return f"ramp_steps {self.ramp_steps} ends after the {switch} updates before final_seq_length: lower it"
         if self.ramp_steps is not None and self.ramp_steps >= steps:
             return f"ramp_steps {self.ramp_steps} leaves nothing of {steps} steps: lower it, or train longer"
-        return super().misfit(steps)
+        return super().schedule_error(steps)
 
     @model_validator(mode="after")
     def _check_ramp(self) -> Self:

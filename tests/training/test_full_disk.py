@@ -79,7 +79,7 @@ def test_wherever_the_disk_fills_up_the_run_ends_with_one_line_and_goes_on(data,
         disk.fill_after(0)
         if kept := list(tmp_path.glob(".runs/*/state-*.json")):
             assert newest_state(tmp_path / ".runs")["progress"]["step"] in range(1, 4)
-            assert all(states.Run._is_whole(path.with_suffix(".pt")) for path in kept)
+            assert all(states.ResumableRun._is_whole(path.with_suffix(".pt")) for path in kept)
         pretrain(PARAMS, pretraining_paths(paths, str(number)), CPU)
         assert contents(paths / str(number)) == whole, number
         assert not list(tmp_path.glob(".runs/*"))

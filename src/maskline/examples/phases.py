@@ -58,10 +58,10 @@ class Phases:
         first, final = self._paces
         return first.epochs(min(step, switch)) + final.epochs(max(0, step - switch))
 
-    def stretches(self, first: int, steps: int) -> Iterator[range]:
-        """Yield the updates `first` to `steps` - 1 in runs of one length, whose windows are in memory by then.
+    def update_ranges(self, first: int, steps: int) -> Iterator[range]:
+        """Yield the updates `first` to `steps` - 1 in ranges of one length, whose windows are in memory by then.
 
-        So a process forked for a run shares them, and none has to make its own.
+        So a process forked for a range shares them, and none has to make its own.
         """
         for length, updates in zip(
             self._lengths, (range(first, min(self.switch, steps)), range(max(first, self.switch), steps)), strict=True

@@ -28,7 +28,7 @@ from maskline.training.devices import choose_loaders, describe, memory_explained
 from maskline.training.export import check_tokenizer, export, model_card, read_model
 from maskline.training.loop import Cadence, Metrics, train
 from maskline.training.progress import process_reporter
-from maskline.training.states import Run
+from maskline.training.states import ResumableRun
 
 TRAIN_COLUMNS = ("step", "epoch", "tokens", "lr", "loss", "grad_norm")
 VALIDATION_COLUMNS = ("step", "epoch", "loss", "accuracy", "macro_f1")
@@ -79,7 +79,7 @@ class ClassificationObjective:
         """Return how often every example has been seen after `step` updates."""
         return step / self.steps_per_epoch
 
-    def stretches(self, first: int, steps: int) -> list[range]:
+    def update_ranges(self, first: int, steps: int) -> list[range]:
         """Return the updates `first` to `steps` - 1: all are made from the same tables."""
         return [range(first, steps)]
 
@@ -159,7 +159,7 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
         "unk_rate": {"train": training.texts.unk_rate, "validation": validation.texts.unk_rate},
     }
     timing = {}
-    leads = distributed.rank() == 0
+    is_main = distributed.rank() == 0
     with ExitStack() as stack:
         runs = []  # both are kept until both are done: what interrupts the second loses nothing of the first
         for start, out, prefix in (("pretrained", paths.finetuned, ""), ("scratch", paths.scratch, "scratch-")):
@@ -173,7 +173,7 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
             steps = recipe.total_steps(objective.updates)
             identity = _identity(task, start, params, recipe, paths)
             with process_reporter(f"finetune {task} ({start})", steps, params.compute) as reporter:
-                run = stack.enter_context(Run(identity, reporter.say, exclusive=leads))
+                run = stack.enter_context(ResumableRun(identity, reporter.say, exclusive=is_main))
                 runs.append(run)
                 reporter.say(
                     f"finetune {task} from {start} weights on {describe(device)} in {recipe.precision}: {steps} steps"
@@ -181,7 +181,7 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
                 cadence = Cadence(objective.steps_per_epoch, objective.steps_per_epoch, LOG_EVERY)
                 loaders = choose_loaders(params.compute, device)
                 result = train(objective, recipe, steps, cadence, params.seed, run, reporter, loaders)
-            if leads:
+            if is_main:
                 progress = result.progress
                 write_csv(paths.reports / f"{prefix}train.csv", progress.train, TRAIN_COLUMNS)
                 write_csv(paths.reports / f"{prefix}validation.csv", progress.validation, VALIDATION_COLUMNS)
@@ -197,7 +197,7 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
                 note = f"Classifies texts as {', '.join(label_names)}; fine-tuned by maskline from {start} weights."
                 card = model_card(f"maskline BERT for {task}", params.corpus.language, tables, note)
                 export(out, model, "BertForSequenceClassification", paths.tokenizer, card, identity, label_names)
-        if leads:
+        if is_main:
             write_json(paths.reports / "metrics.json", metrics)
             write_json(paths.reports / "timing.json", timing)
             for run in runs:

@@ -26,7 +26,7 @@ from maskline.training.optimizers import build_optimizers
 from maskline.training.prefetch import prepared
 from maskline.training.progress import Reporter
 from maskline.training.schedules import multiplier
-from maskline.training.states import Run
+from maskline.training.states import ResumableRun
 
 Metrics = dict[str, float | None]
 
@@ -49,8 +49,8 @@ class Objective(Protocol):
     def epochs(self, step: int) -> float:
         """Return how often every example has been seen after `step` updates."""
 
-    def stretches(self, first: int, steps: int) -> Iterable[range]:
-        """Return the updates `first` to `steps` - 1 in parts, each of which one set of processes may prepare."""
+    def update_ranges(self, first: int, steps: int) -> Iterable[range]:
+        """Return the updates `first` to `steps` - 1 in ranges, each of which one set of processes may prepare."""
 
     def microbatches(self, step: int) -> list[Any]:
         """Return this process's share of the examples of update `step`, counted from 0."""
@@ -73,7 +73,7 @@ class Objective(Protocol):
 
 @dataclass
 class Cadence:
-    """How often things happen, in updates; None: at the first update that ends an epoch."""
+    """Updates from one evaluation, saved state or row of the training curve to the next; None: one an epoch."""
 
     evaluate: int | None
     checkpoint: int
@@ -163,7 +163,7 @@ def train(
     steps: int,
     cadence: Cadence,
     seed: int,
-    run: Run,
+    run: ResumableRun,
     reporter: Reporter,
     loaders: int = 0,
 ) -> Result:
@@ -175,14 +175,14 @@ def train(
         UserError: the schedule does not fit `steps`, a loss or gradient is not finite (nothing is updated or saved), or
             the run was interrupted (the state is saved).
     """
-    if misfit := params.misfit(steps):
-        raise UserError(misfit)
+    if error := params.schedule_error(steps):
+        raise UserError(error)
     model, optimizers = objective.model, build_optimizers(objective.model, params)
     progress, best_weights = _resume(objective, optimizers, run)
     started = time.monotonic() - progress.seconds
     model.train()
     with _interruptible() as interrupted:
-        for microbatches in prepared(objective.microbatches, objective.stretches(progress.step, steps), loaders):
+        for microbatches in prepared(objective.microbatches, objective.update_ranges(progress.step, steps), loaders):
             scale = multiplier(progress.step, steps, params.warmup_steps, params.schedule, params.decay_share)
             targets, sums, norm = _update(objective, optimizers, microbatches, progress.step, scale, params, seed)
             progress.count(targets, sums, norm)
@@ -209,7 +209,7 @@ def train(
 
 
 def _resume(
-    objective: Objective, optimizers: list[torch.optim.Optimizer], run: Run
+    objective: Objective, optimizers: list[torch.optim.Optimizer], run: ResumableRun
 ) -> tuple[Progress, dict[str, Tensor]]:
     """Take up the newest state of `run`, if there is one; return the progress and the best weights so far."""
     model = objective.model

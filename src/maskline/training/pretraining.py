@@ -28,7 +28,7 @@ from maskline.training.devices import choose_loaders, describe, memory_explained
 from maskline.training.export import HEADS, export, model_card
 from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import process_reporter
-from maskline.training.states import Run
+from maskline.training.states import ResumableRun
 
 TRAIN_COLUMNS = ("step", "epoch", "tokens", "lr", "mlm_loss", "nsp_loss", "loss", "grad_norm")
 VALIDATION_COLUMNS = ("step", "epoch", "mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy", "loss")
@@ -59,9 +59,9 @@ class PretrainingObjective:
         """Return how often every example has been seen after `step` updates."""
         return self.batches.epochs(step)
 
-    def stretches(self, first: int, steps: int) -> Iterable[range]:
-        """Return the updates `first` to `steps` - 1 in parts of one sequence length."""
-        return self.batches.stretches(first, steps)
+    def update_ranges(self, first: int, steps: int) -> Iterable[range]:
+        """Return the updates `first` to `steps` - 1 in ranges of one sequence length."""
+        return self.batches.update_ranges(first, steps)
 
     def microbatches(self, step: int) -> list[Batch]:
         """Return this process's share of update `step`."""
@@ -129,11 +129,11 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
     steps = objective.steps
     cadence = Cadence(recipe.evaluate_every, recipe.checkpoint_every, recipe.log_every)
 
-    leads = distributed.rank() == 0
+    is_main = distributed.rank() == 0
     identity = _identity(params, paths)
     with (
         process_reporter("pretrain", steps, params.compute) as reporter,
-        Run(identity, reporter.say, exclusive=leads) as run,
+        ResumableRun(identity, reporter.say, exclusive=is_main) as run,
     ):
         reporter.say(
             f"pretrain: {sum(p.numel() for p in model.parameters()):,} parameters on {describe(device)} in "
@@ -153,7 +153,7 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
             reporter.say(f"pretrain: the run ends inside its warm-up, at {steps / recipe.warmup_steps:.0%} of peak_lr")
         loaders = choose_loaders(params.compute, device)
         result = train(objective, recipe, steps, cadence, params.seed, run, reporter, loaders)
-        if leads:
+        if is_main:
             metrics = write_reports(paths.reports, result.progress, model, recipe, batches.counts)
             _export(model, paths.last, params, paths, metrics["last"], identity)
             if params.model.mlm_head != "bert":

@@ -26,7 +26,7 @@ IDENTITY = "identity.json"
 _STATE = re.compile(r"state-([0-9]{8,})\.json")
 
 
-class Run:
+class ResumableRun:
     """The directory of one run, locked against a second process; use as a context manager."""
 
     def __init__(
