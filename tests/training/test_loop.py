@@ -403,6 +403,9 @@ class Weighted:
     def epochs(self, step):
         return step
 
+    def scheduled(self, _):
+        return {}
+
     def microbatches(self, _):
         return self.weights
 

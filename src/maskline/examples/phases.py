@@ -70,6 +70,10 @@ class Phases:
                 self._of_length(length)
                 yield updates
 
+    def length(self, step: int) -> int:
+        """Return the most tokens of a sequence of update `step`, counted from 0."""
+        return self._lengths[step >= self.switch]
+
     def examples(self, step: int) -> tuple[Segments, Bits]:
         """Return the examples of update `step`, counted from 0, in order of length, and the keys of their masks."""
         batches, number, _ = self._at(step)
@@ -87,9 +91,9 @@ class Phases:
 
     def _at(self, step: int) -> tuple[PretrainingBatches, int, int]:
         """Return the batches that update `step` belongs to, its number among them, and their sequence length."""
-        first, final = self._lengths
-        length, before = (first, 0) if step < self.switch else (final, self.switch)
-        return self._of_length(length), step - before, length
+        length = self.length(step)
+        number = step if step < self.switch else step - self.switch
+        return self._of_length(length), number, length
 
     def _of_length(self, length: int) -> PretrainingBatches:
         if self._held is None or self._held[0] != length:

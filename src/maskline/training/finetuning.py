@@ -48,6 +48,8 @@ class ClassificationObjective:
     """Cross-entropy over classes; the epoch with the highest macro-F1 on the validation split is best."""
 
     loss_names: tuple[str, ...] = ("loss",)
+    train_columns: tuple[str, ...] = TRAIN_COLUMNS
+    validation_columns: tuple[str, ...] = VALIDATION_COLUMNS
 
     def __init__(
         self,
@@ -97,6 +99,10 @@ class ClassificationObjective:
         rows = self._rows(step)
         parts = [rows[part] for part in shares(len(rows), self.micro_batch, distributed.rank(), distributed.ranks())]
         return [(text_batch(self.training.texts, part, self.special), self.training.labels[part]) for part in parts]
+
+    def scheduled(self, step: int) -> dict[str, Any]:  # noqa: ARG002
+        """Return nothing: the learning rate alone has a schedule."""
+        return {}
 
     def targets(self, microbatch: tuple[TextBatch, NDArray[np.int64]]) -> dict[str, float]:
         """Return the summed class weights and the real tokens of a microbatch."""
@@ -183,8 +189,9 @@ def finetune(task: str, params: Params, paths: Paths, device: torch.device) -> N
                 result = train(objective, recipe, steps, cadence, params.seed, run, reporter, loaders)
             if is_main:
                 progress = result.progress
-                write_csv(paths.reports / f"{prefix}train.csv", progress.train, TRAIN_COLUMNS)
-                write_csv(paths.reports / f"{prefix}validation.csv", progress.validation, VALIDATION_COLUMNS)
+                train_csv, validation_csv = (paths.reports / f"{prefix}{name}.csv" for name in ("train", "validation"))
+                write_csv(train_csv, progress.train, objective.train_columns)
+                write_csv(validation_csv, progress.validation, objective.validation_columns)
                 metrics[start] = {"best": progress.best_row(), "last": progress.validation[-1], "steps": progress.step}
                 timing[f"{start}_seconds"] = round(progress.seconds, 1)
                 model.load_state_dict(result.best_weights)

@@ -46,6 +46,14 @@ class Objective(Protocol):
     def loss_names(self) -> tuple[str, ...]:
         """Return the names of the losses, which are added up."""
 
+    @property
+    def train_columns(self) -> tuple[str, ...]:
+        """Return the columns of the training curve."""
+
+    @property
+    def validation_columns(self) -> tuple[str, ...]:
+        """Return the columns of the validation curve."""
+
     def epochs(self, step: int) -> float:
         """Return how often every example has been seen after `step` updates."""
 
@@ -57,6 +65,9 @@ class Objective(Protocol):
 
     def examples(self, step: int) -> list[int]:
         """Return the numbers of the examples of update `step`, to name them in an error."""
+
+    def scheduled(self, step: int) -> dict[str, Any]:
+        """Return what update `step` has by a schedule of the objective, to add to its row of the training curve."""
 
     def targets(self, microbatch: Any) -> dict[str, float]:
         """Return for each loss name how many targets it sums over, and under `tokens` the real tokens."""
@@ -124,6 +135,7 @@ class Progress:
                 **means,
                 "loss": sum(mean for mean in means.values() if mean is not None),
                 "grad_norm": window["norm"] / window["steps"],
+                **objective.scheduled(self.step - 1),
             }
         )
         self.window = {}

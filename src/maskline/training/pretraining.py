@@ -53,6 +53,8 @@ class PretrainingObjective:
         self.device = device
         self.nsp = params.pretrain.nsp
         self.loss_names: tuple[str, ...] = ("mlm_loss", "nsp_loss") if self.nsp else ("mlm_loss",)
+        self.train_columns = (*TRAIN_COLUMNS, "max_seq_length") if isinstance(batches, Phases) else TRAIN_COLUMNS
+        self.validation_columns = VALIDATION_COLUMNS
         self.steps = params.pretrain.total_steps(batches.updates)
 
     def epochs(self, step: int) -> float:
@@ -72,6 +74,10 @@ class PretrainingObjective:
         """Return the numbers of the examples of update `step`."""
         numbers: list[int] = self.batches.examples(step)[0].numbers.tolist()
         return numbers
+
+    def scheduled(self, step: int) -> dict[str, int]:
+        """Return the sequence length of update `step`, where a run has two."""
+        return {"max_seq_length": self.batches.length(step)} if isinstance(self.batches, Phases) else {}
 
     def targets(self, batch: Batch) -> dict[str, float]:
         """Return the masked tokens, the labelled pairs and the real tokens of a batch."""
@@ -154,7 +160,7 @@ def pretrain(params: Params, paths: Paths, device: torch.device) -> None:
         loaders = choose_loaders(params.compute, device)
         result = train(objective, recipe, steps, cadence, params.seed, run, reporter, loaders)
         if is_main:
-            metrics = write_reports(paths.reports, result.progress, model, recipe, batches.counts)
+            metrics = write_reports(paths.reports, result.progress, objective, recipe)
             _export(model, paths.last, params, paths, metrics["last"], identity)
             if params.model.mlm_head != "bert":
                 reporter.say(f"pretrain: exported as BertModel: BERT has no such head as ours, which is in {HEADS}")
@@ -243,18 +249,12 @@ def _inputs(paths: Paths) -> dict[str, Path]:
 
 
 def write_reports(
-    directory: Path, progress: Progress, model: PretrainingModel, recipe: PretrainParams, counts: list[dict[str, int]]
+    directory: Path, progress: Progress, objective: PretrainingObjective, recipe: PretrainParams
 ) -> dict[str, Any]:
     """Write curves, metrics and timing of a finished run; return the metrics."""
-    switch = recipe.lengthens_at(progress.step)
-    columns: tuple[str, ...] = TRAIN_COLUMNS
-    rows = progress.train
-    if recipe.final_seq_length:
-        columns = (*columns, "max_seq_length")
-        lengths = (recipe.max_seq_length, recipe.final_seq_length)
-        rows = [row | {"max_seq_length": lengths[row["step"] > switch]} for row in rows]
-    write_csv(directory / "train.csv", rows, columns)
-    write_csv(directory / "validation.csv", progress.validation, VALIDATION_COLUMNS)
+    write_csv(directory / "train.csv", progress.train, objective.train_columns)
+    write_csv(directory / "validation.csv", progress.validation, objective.validation_columns)
+    counts = objective.batches.counts
     metrics = {
         "best": progress.best_row(),
         "last": progress.validation[-1],
@@ -262,11 +262,11 @@ def write_reports(
         "tokens": progress.tokens,
         "masked_tokens": int(progress.targets["mlm_loss"]),
         "labelled_pairs": int(progress.targets.get("nsp_loss", 0)),
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in objective.model.parameters()),
         "examples": counts[0],
     }
     if recipe.final_seq_length:
-        metrics |= {"final_examples": counts[1], "steps_before_final_length": switch}
+        metrics |= {"final_examples": counts[1], "steps_before_final_length": recipe.lengthens_at(progress.step)}
     if any(row["loss"] is None for row in progress.validation):
         metrics["diverged"] = True
     write_json(directory / "metrics.json", metrics)
