@@ -205,10 +205,12 @@ def train(
             stop = distributed.sum_over_ranks([interrupted()], objective.device) != [0]
             if last or _due(cadence.log, progress.step, objective):
                 progress.close_row(params.peak_lr * scale, objective)
+                run.append_to_curve("train", progress.train[-1], objective.train_columns)
             if last or _due(cadence.evaluate, progress.step, objective):
                 metrics = _finite(objective.evaluate())
                 if progress.score(metrics, objective):
                     best_weights = _copy(model)
+                run.append_to_curve("validation", progress.validation[-1], objective.validation_columns)
                 reporter.evaluated(progress.step, metrics)
             progress.seconds = time.monotonic() - started
             if (progress.step % cadence.checkpoint == 0 or last or stop) and distributed.rank() == 0:
@@ -223,7 +225,7 @@ def train(
 def _resume(
     objective: Objective, optimizers: list[torch.optim.Optimizer], run: ResumableRun
 ) -> tuple[Progress, dict[str, Tensor]]:
-    """Take up the newest state of `run`, if there is one; return the progress and the best weights so far."""
+    """Take up the newest state of `run`, if there is one, and its curves; return progress and best weights so far."""
     model = objective.model
     progress, best_weights = Progress(), _copy(model)
     if state := run.load(objective.device):
@@ -233,6 +235,8 @@ def _resume(
             optimizer.load_state_dict(saved)
     if distributed.sum_over_ranks([progress.step], objective.device) != [progress.step * distributed.ranks()]:
         raise UserError(f"not every process of this run sees the same states in {run.directory}: let them share it")
+    run.write_curve("train", progress.train, objective.train_columns)
+    run.write_curve("validation", progress.validation, objective.validation_columns)
     return progress, best_weights
 
 
