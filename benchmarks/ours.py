@@ -22,7 +22,7 @@ from maskline.training.devices import with_precision
 from maskline.training.loop import Cadence, Result, _update, train
 from maskline.training.optimizers import build_optimizers
 from maskline.training.progress import Reporter
-from maskline.training.states import Run
+from maskline.training.states import ResumableRun
 
 CHUNK = 1024
 
@@ -47,7 +47,7 @@ def train_silently(objective: PretrainingObjective, params: Params, steps: int, 
     with (
         tempfile.TemporaryDirectory() as directory,
         Reporter("ours", steps, "silent") as reporter,
-        Run({"stage": "benchmark"}, lambda _: None, root=Path(directory)) as run,
+        ResumableRun({"stage": "benchmark"}, lambda _: None, root=Path(directory)) as run,
     ):
         return train(objective, params.pretrain, steps, cadence, params.seed, run, reporter)
 

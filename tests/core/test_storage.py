@@ -1,4 +1,5 @@
 import errno
+import io
 import json
 import math
 import os
@@ -16,6 +17,7 @@ from maskline.core.errors import UserError
 from maskline.core.storage import (
     INCOMPLETE,
     MANIFEST,
+    append_csv,
     atomic,
     fingerprint,
     fresh_directory,
@@ -112,6 +114,38 @@ def test_csv_holds_every_digit_and_an_empty_field_for_none(tmp_path):
         write_csv(tmp_path / "file.csv", [{"step": 1, "other": 2}], ("step",))
     with pytest.raises(UserError, match=r"no.csv is missing: run `dvc repro`"):
         read_csv(tmp_path / "no.csv")
+
+
+def test_rows_appended_one_by_one_are_the_bytes_of_all_at_once(tmp_path, monkeypatch):
+    rows = [
+        {"step": 1, "loss": 0.1 + 0.2, "text": 'a "quoted", line\nand more'},
+        {"step": 2, "loss": None, "text": "ي"},
+    ]
+    columns, writes = ("step", "loss", "text"), []
+    write_csv(tmp_path / "whole.csv", rows, columns)
+    write_csv(tmp_path / "grown.csv", [], columns)
+
+    class Counted(io.FileIO):
+        def write(self, content):
+            writes.append(len(content))
+            return super().write(content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", lambda path, mode: io.BufferedWriter(Counted(path, mode)))
+        patch.setattr(os, "fsync", None)
+        for row in rows:
+            append_csv(tmp_path / "grown.csv", row, columns)
+    assert (tmp_path / "grown.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert len(writes) == len(rows)  # a reader never sees half a row
+    with pytest.raises(ValueError, match="other"):
+        append_csv(tmp_path / "grown.csv", {"step": 3, "other": 2}, columns)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_while_a_row_is_appended_names_the_file():
+    with pytest.raises(OSError, match="No space left") as error:
+        append_csv(Path("/dev/full"), {"step": 1}, ("step",))
+    assert (error.value.errno, error.value.filename) == (errno.ENOSPC, "/dev/full")
 
 
 @pytest.mark.parametrize(

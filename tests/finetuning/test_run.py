@@ -140,6 +140,12 @@ def test_the_same_command_gives_the_same_bytes_and_an_interrupted_one_goes_on(mi
     for _ in stop_at:
         with pytest.raises(UserError, match=r"interrupted after step \d+ of \d+; run the same command to go on"):
             finetune("sentiment", params, paths(mine), CPU)
+    for name in ("train.csv", "validation.csv"):  # the first model is trained, the second begun
+        live = [path.read_bytes() for path in mine.parent.glob(f".runs/*/{name}")]
+        whole = [(mine / "whole" / "reports" / f"{prefix}{name}").read_bytes() for prefix in ("", "scratch-")]
+        assert len(live) == 2
+        assert whole[0] in live
+        assert any(whole[1].startswith(curve) for curve in live)
     finetune("sentiment", params, paths(mine), CPU)
     assert contents(mine / "tuned") == contents(mine / "whole")
     total = read_json(mine / "tuned" / "reports" / "metrics.json")["pretrained"]["steps"]

@@ -97,14 +97,14 @@ def test_the_windows_of_one_length_alone_are_in_memory(shards):
         (12, 12, []),
     ],
 )
-def test_the_updates_of_one_length_are_a_stretch_and_their_windows_are_there(shards, first, steps, expected):
+def test_the_updates_of_one_length_are_a_range_and_their_windows_are_there(shards, first, steps, expected):
     cut = Cutter(shards)
     phases = Phases(cut, recipe())
     found = []
-    for stretch in phases.stretches(first, steps):
-        found.append((cut.lengths[-1], stretch))
+    for updates in phases.update_ranges(first, steps):
+        found.append((cut.lengths[-1], updates))
         made = len(cut.lengths)
-        for step in stretch:
+        for step in updates:
             phases.microbatches(step, RATE, 4)
         assert len(cut.lengths) == made
     assert found == expected

@@ -165,12 +165,12 @@ def test_lengths_that_do_not_fit_a_run_that_is_counted_in_epochs_are_told(data, 
     recipe = params(pretrain__final_seq_length=32, **changes, pretrain__steps=None, pretrain__epochs=1)
     objective = Objective(data, recipe)
     half = objective.steps - round(objective.steps / 2)
-    assert recipe.pretrain.misfit(objective.steps) == expected.format(objective.steps, half=half)
+    assert recipe.pretrain.schedule_error(objective.steps) == expected.format(objective.steps, half=half)
 
 
 def test_a_ramp_longer_than_a_run_that_is_counted_in_epochs_is_told(data, tmp_path):
     recipe = params(**RAMP | {"pretrain__ramp_steps": 500}, pretrain__steps=None, pretrain__epochs=1)
     objective = Objective(data, recipe)
-    assert recipe.pretrain.misfit(objective.steps) == (
+    assert recipe.pretrain.schedule_error(objective.steps) == (
         f"ramp_steps 500 leaves nothing of {objective.steps} steps: lower it, or train longer"
     )

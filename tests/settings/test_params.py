@@ -157,8 +157,9 @@ def test_a_schedule_that_does_not_fit_is_refused_in_one_line(changes, expected):
 
 def test_the_longest_schedule_that_fits_is_accepted():
     fits = {"schedule": "trapezoid", "warmup_steps": 45, "steps": 100, "decay_share": 0.55}  # 0.55 * 100 > 55
-    assert parse(changed(**{f"pretrain__{key}": value for key, value in fits.items()})).pretrain.misfit(100) is None
-    assert parse(changed(pretrain__schedule="noam", pretrain__warmup_steps=1000)).pretrain.misfit(2) is None
+    recipe = parse(changed(**{f"pretrain__{key}": value for key, value in fits.items()})).pretrain
+    assert recipe.schedule_error(100) is None
+    assert parse(changed(pretrain__schedule="noam", pretrain__warmup_steps=1000)).pretrain.schedule_error(2) is None
 
 
 def test_a_misspelt_key_is_named_and_not_the_one_that_it_leaves_missing():

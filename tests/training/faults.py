@@ -13,6 +13,7 @@ import torch
 
 from maskline.core.errors import UserError
 from maskline.pretraining.run import PretrainingObjective
+from maskline.training.states import ResumableRun
 
 
 def before_file_operations(act):
@@ -98,12 +99,19 @@ def run_out_of_memory(_):
     torch.empty(1 << 60)
 
 
-def mount_small_disk(folder):
-    """Let `folder` be a disk of one page, for this process alone."""
+def mount_small_disk(folder, pages=1):
+    """Let `folder` be a disk of so many pages of 4 KiB, for this process alone."""
     user, group = os.getuid(), os.getgid()
     libc = ctypes.CDLL(None, use_errno=True)
     new_user_and_mounts = 0x10000000 | 0x00020000
     assert libc.unshare(new_user_and_mounts) == 0, os.strerror(ctypes.get_errno())
     for name, line in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
         Path("/proc/self", name).write_text(line)
-    assert libc.mount(b"none", bytes(folder), b"tmpfs", 0, b"size=4k") == 0, os.strerror(ctypes.get_errno())
+    assert libc.mount(b"none", bytes(folder), b"tmpfs", 0, f"size={4 * pages}k".encode()) == 0, os.strerror(
+        ctypes.get_errno()
+    )
+
+
+def remember():
+    """Leave the directory of a finished run, which would be forgotten."""
+    ResumableRun.discard = lambda _: None

@@ -14,7 +14,7 @@ from maskline.pretraining.run import Paths, PretrainingObjective, new_batches, n
 from maskline.shards.store import TokenShards
 from maskline.training.loop import Cadence, train
 from maskline.training.progress import Reporter
-from maskline.training.states import Run
+from maskline.training.states import ResumableRun
 from tests.tiny import SPECIAL, VOCAB_SIZE
 
 CPU = torch.device("cpu")
@@ -43,7 +43,7 @@ def run(objective, params, root, said=None, loaders=0):
     cadence = Cadence(recipe.evaluate_every, recipe.checkpoint_every, recipe.log_every)
     say = [].append if said is None else said.append
     reporter = Reporter("test", recipe.steps, "silent")
-    with reporter, Run({"stage": "test"}, say, root=root) as states:
+    with reporter, ResumableRun({"stage": "test"}, say, root=root) as states:
         return train(objective, recipe, recipe.steps, cadence, params.seed, states, reporter, loaders)
 
 

@@ -17,7 +17,8 @@ from tests.project import ROOT, SETTINGS, change, write_texts
 from tests.tiny import tiny_params
 from tests.training.faults import mount_small_disk
 from tests.training.processes import Command
-from tests.training.runs import CPU, contents, newest_state, pretraining_paths
+from tests.training.runs import CPU, Objective, contents, newest_state, pretraining_paths, run
+from tests.training.test_processes import options
 
 PARAMS = tiny_params(
     {
@@ -28,17 +29,33 @@ PARAMS = tiny_params(
 
 
 class Disk:
-    """A disk that is full from the `left`-th content, name or synchronization on."""
+    """A disk that is full from the `left`-th content, name or synchronization on.
+
+    Attributes:
+        used: how many there were.
+        appended: those of them that were appended to a file.
+    """
 
     def __init__(self, monkeypatch):
         self.left = self.used = 0
-        real_write, real_replace, real_fsync = Path.write_bytes, Path.replace, os.fsync
+        self.appended = []
+        real_write, real_open, real_replace, real_fsync = Path.write_bytes, Path.open, Path.replace, os.fsync
 
         def write_bytes(path, content):
             full = self._use()
             real_write(path, content[: len(content) // 2] if full else content)
             if full:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        def open_file(path, mode="r", **options):
+            if mode == "ab":
+                full = self._use()
+                self.appended.append(self.used)
+                if full:
+                    with real_open(path, mode) as file:
+                        file.write(b"1,half a row")
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return real_open(path, mode, **options)
 
         def refuse_or(real):
             def call(*arguments):
@@ -49,6 +66,7 @@ class Disk:
             return call
 
         monkeypatch.setattr(Path, "write_bytes", write_bytes)
+        monkeypatch.setattr(Path, "open", open_file)
         monkeypatch.setattr(Path, "replace", refuse_or(real_replace))
         monkeypatch.setattr(os, "fsync", refuse_or(real_fsync))
 
@@ -79,10 +97,31 @@ def test_wherever_the_disk_fills_up_the_run_ends_with_one_line_and_goes_on(data,
         disk.fill_after(0)
         if kept := list(tmp_path.glob(".runs/*/state-*.json")):
             assert newest_state(tmp_path / ".runs")["progress"]["step"] in range(1, 4)
-            assert all(states.Run._is_whole(path.with_suffix(".pt")) for path in kept)
+            assert all(states.ResumableRun._is_whole(path.with_suffix(".pt")) for path in kept)
         pretrain(PARAMS, pretraining_paths(paths, str(number)), CPU)
         assert contents(paths / str(number)) == whole, number
         assert not list(tmp_path.glob(".runs/*"))
+
+
+def curves(root):
+    """Return the file and the content of both curves beside the states."""
+    return [(path.name, path.read_text()) for path in sorted(root.glob("*/*.csv"))]
+
+
+def test_a_disk_that_fills_up_within_a_row_of_a_curve_leaves_no_half_of_it(data, tmp_path, monkeypatch):
+    disk = Disk(monkeypatch)
+    run(Objective(data, PARAMS), PARAMS, tmp_path / "whole")
+    whole, appended = curves(tmp_path / "whole"), list(disk.appended)
+    assert len(appended) == sum(text.count("\n") - 1 for _, text in whole) == 4
+    for number in appended:
+        root = tmp_path / str(number)
+        disk.fill_after(number)
+        with pytest.raises(OSError, match="No space left") as error:
+            run(Objective(data, PARAMS), PARAMS, root)
+        assert Path(error.value.filename).read_text().endswith("\n1,half a row")
+        disk.fill_after(0)
+        run(Objective(data, PARAMS), PARAMS, root)
+        assert curves(root) == whole
 
 
 STAGES = ["fetch", "tokenizer", "tokenize", "premask", "pretrain", "finetune", "evaluate", "plot"]
@@ -143,3 +182,16 @@ def test_a_disk_that_is_really_full_is_one_line_that_names_the_file(project, tmp
     assert command.wait() == 0, command.complaint
     same = {name: digest for name, digest in contents(project).items() if not name.endswith((".out", ".err"))}
     assert {name: digest for name, digest in contents(folder).items() if not name.endswith((".out", ".err"))} == same
+
+
+@pytest.mark.skipif(not may_mount(), reason="this user may mount no file system, not even in a namespace of its own")
+def test_a_disk_that_a_curve_fills_is_one_line_that_names_it(data, tmp_path):
+    changes = {"pretrain.steps": 60, "pretrain.evaluate_every": 60, "pretrain.checkpoint_every": 60}
+    arguments = options(data, tmp_path, changes)
+    (tmp_path / ".runs").mkdir()
+    mount = partial(mount_small_disk, tmp_path / ".runs", pages=2)  # one for each curve
+    command = Command("pretrain", arguments, tmp_path, [mount])
+    assert command.wait() == 1
+    line = r"error: the disk is full \(\.runs/\w+/train\.csv\): make room and run the same command again\n"
+    assert re.fullmatch(line, command.complaint), command.complaint
+    assert not (tmp_path / "out").exists()

@@ -300,8 +300,10 @@ def test_a_run_without_any_finite_score_says_so(data, tmp_path):
 def test_things_happen_on_their_cadence_and_at_the_end(data, tmp_path, monkeypatch):
     recipe = params(pretrain__steps=11, pretrain__evaluate_every=4, pretrain__checkpoint_every=3, pretrain__log_every=5)
     saved = []
-    real = loop.Run.save
-    monkeypatch.setattr(loop.Run, "save", lambda self, step, state: (saved.append(step), real(self, step, state)))
+    real = loop.ResumableRun.save
+    monkeypatch.setattr(
+        loop.ResumableRun, "save", lambda self, step, state: (saved.append(step), real(self, step, state))
+    )
     progress = run(Objective(data, recipe), recipe, tmp_path).progress
     assert [row["step"] for row in progress.train] == [5, 10, 11]
     assert [row["step"] for row in progress.validation] == [4, 8, 11]
@@ -400,6 +402,9 @@ class Weighted:
 
     def epochs(self, step):
         return step
+
+    def scheduled(self, _):
+        return {}
 
     def microbatches(self, _):
         return self.weights

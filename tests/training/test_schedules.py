@@ -54,7 +54,7 @@ def test_no_update_is_wasted_and_none_exceeds_the_peak(steps, warmup_steps, sche
     recipe = tiny_params().pretrain.model_copy(
         update={"schedule": schedule, "warmup_steps": warmup_steps, "decay_share": decay_share}
     )
-    if recipe.misfit(steps) or (schedule == "noam" and not warmup_steps):
+    if recipe.schedule_error(steps) or (schedule == "noam" and not warmup_steps):
         return
     drawn = rates(steps, warmup_steps, schedule, decay_share)
     assert all(0 < rate <= 1 for rate in drawn)

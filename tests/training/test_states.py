@@ -10,7 +10,7 @@ import torch
 from maskline.core import storage
 from maskline.core.errors import UserError
 from maskline.core.storage import read_json
-from maskline.training.states import Run
+from maskline.training.states import ResumableRun
 from tests.training.runs import CPU
 
 IDENTITY = {"stage": "pretrain", "params": {"seed": 0}}
@@ -32,7 +32,7 @@ def _told():
 
 @pytest.fixture(name="run")
 def _run(tmp_path, told):
-    with Run(IDENTITY, told, root=tmp_path) as run:
+    with ResumableRun(IDENTITY, told, root=tmp_path) as run:
         yield run
 
 
@@ -128,12 +128,12 @@ def test_files_that_are_no_states_are_left_alone(run, told, name):
 
 @pytest.mark.parametrize("content", [None, "", "[]", "{}", "7"])
 def test_another_run_that_does_not_say_what_it_is_is_told(tmp_path, told, content):
-    with Run(IDENTITY, told, root=tmp_path) as other:
+    with ResumableRun(IDENTITY, told, root=tmp_path) as other:
         other.save(3, state(3))
     (other.directory / "identity.json").unlink()
     if content is not None:
         (other.directory / "identity.json").write_text(content)
-    with Run({"stage": "finetune"}, told, root=tmp_path) as run:
+    with ResumableRun({"stage": "finetune"}, told, root=tmp_path) as run:
         assert run.load(CPU) is None
     assert told == [
         f"starting from the beginning: what is unfinished in {other.directory} has other parameters, inputs or code"
@@ -142,7 +142,7 @@ def test_another_run_that_does_not_say_what_it_is_is_told(tmp_path, told, conten
 
 def test_a_run_that_was_interrupted_before_its_first_state_says_so(tmp_path, told):
     for _ in range(2):
-        with Run(IDENTITY, told, root=tmp_path) as run:
+        with ResumableRun(IDENTITY, told, root=tmp_path) as run:
             assert run.load(CPU) is None
     assert told == ["this run was interrupted before it saved a state: starting from the beginning"]
 
@@ -164,7 +164,7 @@ def test_a_kill_while_a_finished_run_is_forgotten_leaves_a_state_or_none(tmp_pat
 
     for stop in range(20):
         left = stop
-        with Run(IDENTITY, told, root=tmp_path) as run:
+        with ResumableRun(IDENTITY, told, root=tmp_path) as run:
             for step in (3, 6):
                 run.save(step, state(step))
             try:
@@ -175,7 +175,7 @@ def test_a_kill_while_a_finished_run_is_forgotten_leaves_a_state_or_none(tmp_pat
                 break
             except KeyboardInterrupt:
                 pass
-        with Run(IDENTITY, told, root=tmp_path) as run:
+        with ResumableRun(IDENTITY, told, root=tmp_path) as run:
             run.load(CPU)
     assert stop > 4
     assert not any("damaged" in line for line in told)
@@ -239,32 +239,32 @@ def test_a_kill_within_a_save_never_loses_the_state_before(run, monkeypatch):
 
 
 def test_another_identity_is_another_run(tmp_path, told):
-    with Run(IDENTITY, told, root=tmp_path) as run:
+    with ResumableRun(IDENTITY, told, root=tmp_path) as run:
         run.save(3, state(3))
     line = f"starting from the beginning: what is unfinished in {run.directory} has other parameters, inputs or code"
     for change, lines in (({"params": {"seed": 1}}, [line]), ({"stage": "finetune"}, []), ({"more": None}, [line])):
         told.clear()
-        with Run(IDENTITY | change, told, root=tmp_path) as other:
+        with ResumableRun(IDENTITY | change, told, root=tmp_path) as other:
             assert other.directory != run.directory
             assert other.load(CPU) is None
             assert told == lines
-    with Run({"params": {"seed": 0}, "stage": "pretrain"}, told, root=tmp_path) as again:
+    with ResumableRun({"params": {"seed": 0}, "stage": "pretrain"}, told, root=tmp_path) as again:
         assert again.load(CPU)["progress"]["step"] == 3
 
 
 def test_a_run_that_is_finished_leaves_nothing(tmp_path, told):
-    with Run(IDENTITY, told, root=tmp_path) as run:
+    with ResumableRun(IDENTITY, told, root=tmp_path) as run:
         run.save(3, state(3))
         run.discard()
     assert list(tmp_path.iterdir()) == []
-    with Run(IDENTITY, told, root=tmp_path) as run:
+    with ResumableRun(IDENTITY, told, root=tmp_path) as run:
         assert run.load(CPU) is None
 
 
 HOLD = """
 import sys, pathlib
-from maskline.training.states import Run
-with Run({"stage": "pretrain", "params": {"seed": 0}}, print, root=pathlib.Path(sys.argv[1])):
+from maskline.training.states import ResumableRun
+with ResumableRun({"stage": "pretrain", "params": {"seed": 0}}, print, root=pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.readline()
 """
@@ -275,19 +275,19 @@ def test_a_second_process_is_refused_while_the_first_is_at_it(tmp_path, told):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout.readline() == "held\n"
         with pytest.raises(UserError, match=r"another process is at this very run .*: wait for it, or stop it first$"):
-            Run(IDENTITY, told, root=tmp_path).__enter__()
-        with Run(IDENTITY | {"stage": "other"}, told, root=tmp_path):
+            ResumableRun(IDENTITY, told, root=tmp_path).__enter__()
+        with ResumableRun(IDENTITY | {"stage": "other"}, told, root=tmp_path):
             pass
         first.kill()
-    with Run(IDENTITY, told, root=tmp_path) as run:  # a killed process holds nothing
+    with ResumableRun(IDENTITY, told, root=tmp_path) as run:  # a killed process holds nothing
         assert run.load(CPU) is None
 
 
 def test_of_several_processes_one_writes_and_the_others_read_along(tmp_path, told):
-    with Run(IDENTITY, told, root=tmp_path) as leader:
+    with ResumableRun(IDENTITY, told, root=tmp_path) as leader:
         leader.save(3, state(3))
         (leader.directory / ".file.1.tmp").touch()
-        with Run(IDENTITY, told, exclusive=False, root=tmp_path) as follower:
+        with ResumableRun(IDENTITY, told, exclusive=False, root=tmp_path) as follower:
             assert follower.load(CPU)["progress"]["step"] == 3
         assert (leader.directory / ".file.1.tmp").exists()
         leader.save(6, state(6))

@@ -91,11 +91,28 @@ def read_json(path: Path) -> Any:
 
 def write_csv(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
     """Write `rows` under a header of `columns`; None becomes an empty field, floats keep every digit."""
+    header = dict(zip(columns, columns, strict=True))
+    write_text(path, _csv_lines([header, *rows], columns))
+
+
+def append_csv(path: Path, row: Mapping[str, Any], columns: Sequence[str]) -> None:
+    """Append `row` to what `write_csv` wrote, in one write, so that a reader sees all of it or nothing.
+
+    It costs next to nothing, as it is not synced: a row that must not be lost is kept elsewhere as well. An error of
+    the system names `path`.
+    """
+    try:
+        with path.open("ab") as file:
+            file.write(_csv_lines([row], columns).encode())
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
+
+def _csv_lines(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(path, text.getvalue())
+    csv.DictWriter(text, columns, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

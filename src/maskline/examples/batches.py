@@ -100,7 +100,7 @@ class PretrainingBatches:
         """Return how often every example has been seen, in the mean, after `step` updates."""
         return self.pace.epochs(step)
 
-    def stretches(self, first: int, steps: int) -> list[range]:
+    def update_ranges(self, first: int, steps: int) -> list[range]:
         """Return the updates `first` to `steps` - 1: all are made from the same tables."""
         return [range(first, steps)]
 

@@ -20,7 +20,7 @@ class FinetuningObjective:
     """The loss of a task; the epoch with the best score on the validation split is kept."""
 
     loss_names: tuple[str, ...] = ("loss",)
-    train_columns = ("step", "epoch", "tokens", "lr", "loss", "grad_norm")
+    train_columns: tuple[str, ...] = ("step", "epoch", "tokens", "lr", "loss", "grad_norm")
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class FinetuningObjective:
         self.sizes = training.sizes
         self.order = Order(self.sizes, recipe.global_batch, seed)
         self.steps_per_epoch = self.order.batches_per_epoch
-        self.validation_columns = ("step", "epoch", "loss", *task.metrics)
+        self.validation_columns: tuple[str, ...] = ("step", "epoch", "loss", *task.metrics)
 
     def updates(self, epochs: int) -> int:
         """Return how many updates see every example `epochs` times."""
@@ -51,7 +51,7 @@ class FinetuningObjective:
         """Return how often every example has been seen after `step` updates."""
         return step / self.steps_per_epoch
 
-    def stretches(self, first: int, steps: int) -> list[range]:
+    def update_ranges(self, first: int, steps: int) -> list[range]:
         """Return the updates `first` to `steps` - 1: all are made from the same tables."""
         return [range(first, steps)]
 
@@ -69,6 +69,10 @@ class FinetuningObjective:
         rows = self._rows(step)
         parts = shares(len(rows), self.micro_batch, distributed.rank(), distributed.ranks())
         return [self.task.batch(self.training, rows[part]) for part in parts]
+
+    def scheduled(self, step: int) -> dict[str, Any]:  # noqa: ARG002
+        """Return nothing: the learning rate alone has a schedule."""
+        return {}
 
     def targets(self, microbatch: Any) -> dict[str, float]:
         """Return what the loss of a microbatch is divided by, and its tokens."""

@@ -21,7 +21,7 @@ from maskline.training import distributed
 from maskline.training.devices import choose_loaders, describe, memory_explained, place, with_precision
 from maskline.training.loop import Cadence, train
 from maskline.training.progress import process_reporter
-from maskline.training.states import Run
+from maskline.training.states import ResumableRun
 
 Start = Literal["pretrained", "scratch"]
 LOG_EVERY = 10
@@ -77,7 +77,7 @@ def finetune(
     identity = _identity(stage, settings, recipe, paths)
     with (
         process_reporter(stage, steps, settings.compute) as reporter,
-        Run(identity, reporter.say, exclusive=is_main) as run,
+        ResumableRun(identity, reporter.say, exclusive=is_main) as run,
     ):
         reporter.say(f"{stage}: from {paths.start} weights on {describe(device)} in {recipe.precision}, {steps} steps")
         result = train(objective, recipe, steps, cadence, settings.seed, run, reporter, loaders)

@@ -58,10 +58,10 @@ class Phases:
         first, final = self._paces
         return first.epochs(min(step, switch)) + final.epochs(max(0, step - switch))
 
-    def stretches(self, first: int, steps: int) -> Iterator[range]:
-        """Yield the updates `first` to `steps` - 1 in runs of one length, whose windows are in memory by then.
+    def update_ranges(self, first: int, steps: int) -> Iterator[range]:
+        """Yield the updates `first` to `steps` - 1 in ranges of one length, whose windows are in memory by then.
 
-        So a process forked for a run shares them, and none has to make its own.
+        So a process forked for a range shares them, and none has to make its own.
         """
         for length, updates in zip(
             self._lengths, (range(first, min(self.switch, steps)), range(max(first, self.switch), steps)), strict=True
@@ -69,6 +69,10 @@ class Phases:
             if updates:
                 self._of_length(length)
                 yield updates
+
+    def length(self, step: int) -> int:
+        """Return the most tokens of a sequence of update `step`, counted from 0."""
+        return self._lengths[step >= self.switch]
 
     def examples(self, step: int) -> tuple[Segments, Bits]:
         """Return the examples of update `step`, counted from 0, in order of length, and the keys of their masks."""
@@ -87,9 +91,9 @@ class Phases:
 
     def _at(self, step: int) -> tuple[PretrainingBatches, int, int]:
         """Return the batches that update `step` belongs to, its number among them, and their sequence length."""
-        first, final = self._lengths
-        length, before = (first, 0) if step < self.switch else (final, self.switch)
-        return self._of_length(length), step - before, length
+        length = self.length(step)
+        number = step if step < self.switch else step - self.switch
+        return self._of_length(length), number, length
 
     def _of_length(self, length: int) -> PretrainingBatches:
         if self._held is None or self._held[0] != length:

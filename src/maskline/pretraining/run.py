@@ -29,7 +29,7 @@ from maskline.training import distributed
 from maskline.training.devices import choose_loaders, describe, memory_explained, place, with_precision
 from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import process_reporter
-from maskline.training.states import Run
+from maskline.training.states import ResumableRun
 
 TRAIN_COLUMNS = ("step", "epoch", "tokens", "lr", "mlm_loss", "nsp_loss", "loss", "grad_norm")
 VALIDATION_COLUMNS = ("step", "epoch", "mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy", "loss")
@@ -54,15 +54,17 @@ class PretrainingObjective:
         self.device = device
         self.nsp = params.pretrain.nsp
         self.loss_names: tuple[str, ...] = ("mlm_loss", "nsp_loss") if self.nsp else ("mlm_loss",)
+        self.train_columns = (*TRAIN_COLUMNS, "max_seq_length") if isinstance(batches, Phases) else TRAIN_COLUMNS
+        self.validation_columns = VALIDATION_COLUMNS
         self.steps = params.pretrain.total_steps(batches.updates)
 
     def epochs(self, step: int) -> float:
         """Return how often every example has been seen after `step` updates."""
         return self.batches.epochs(step)
 
-    def stretches(self, first: int, steps: int) -> Iterable[range]:
-        """Return the updates `first` to `steps` - 1 in parts of one sequence length."""
-        return self.batches.stretches(first, steps)
+    def update_ranges(self, first: int, steps: int) -> Iterable[range]:
+        """Return the updates `first` to `steps` - 1 in ranges of one sequence length."""
+        return self.batches.update_ranges(first, steps)
 
     def microbatches(self, step: int) -> list[Batch]:
         """Return this process's share of update `step`."""
@@ -73,6 +75,10 @@ class PretrainingObjective:
         """Return the numbers of the examples of update `step`."""
         numbers: list[int] = self.batches.examples(step)[0].numbers.tolist()
         return numbers
+
+    def scheduled(self, step: int) -> dict[str, int]:
+        """Return the sequence length of update `step`, where a run has two."""
+        return {"max_seq_length": self.batches.length(step)} if isinstance(self.batches, Phases) else {}
 
     def targets(self, batch: Batch) -> dict[str, float]:
         """Return the masked tokens, the labelled pairs and the real tokens of a batch."""
@@ -130,11 +136,11 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
     steps = objective.steps
     cadence = Cadence(recipe.evaluate_every, recipe.checkpoint_every, recipe.log_every)
 
-    leads = distributed.rank() == 0
+    is_main = distributed.rank() == 0
     identity = _identity(params, paths)
     with (
         process_reporter("pretrain", steps, params.compute) as reporter,
-        Run(identity, reporter.say, exclusive=leads) as run,
+        ResumableRun(identity, reporter.say, exclusive=is_main) as run,
     ):
         reporter.say(
             f"pretrain: {sum(p.numel() for p in model.parameters()):,} parameters on {describe(device)} in "
@@ -154,8 +160,8 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
             reporter.say(f"pretrain: the run ends inside its warm-up, at {steps / recipe.warmup_steps:.0%} of peak_lr")
         loaders = choose_loaders(params.compute, device)
         result = train(objective, recipe, steps, cadence, params.seed, run, reporter, loaders)
-        if leads:
-            metrics = write_reports(paths.reports, result.progress, model, recipe, batches.counts)
+        if is_main:
+            metrics = write_reports(paths.reports, result.progress, objective, recipe)
             _export(model, paths.last, params, paths, metrics["last"], identity)
             if params.model.mlm_head != "bert":
                 reporter.say(f"pretrain: exported as BertModel: BERT has no such head as ours, which is in {HEADS}")
@@ -248,18 +254,12 @@ def _inputs(paths: Paths) -> dict[str, Path]:
 
 
 def write_reports(
-    directory: Path, progress: Progress, model: PretrainingModel, recipe: PretrainParams, counts: list[dict[str, int]]
+    directory: Path, progress: Progress, objective: PretrainingObjective, recipe: PretrainParams
 ) -> dict[str, Any]:
     """Write curves, metrics and timing of a finished run; return the metrics."""
-    switch = recipe.lengthens_at(progress.step)
-    columns: tuple[str, ...] = TRAIN_COLUMNS
-    rows = progress.train
-    if recipe.final_seq_length:
-        columns = (*columns, "max_seq_length")
-        lengths = (recipe.max_seq_length, recipe.final_seq_length)
-        rows = [row | {"max_seq_length": lengths[row["step"] > switch]} for row in rows]
-    write_csv(directory / "train.csv", rows, columns)
-    write_csv(directory / "validation.csv", progress.validation, VALIDATION_COLUMNS)
+    write_csv(directory / "train.csv", progress.train, objective.train_columns)
+    write_csv(directory / "validation.csv", progress.validation, objective.validation_columns)
+    counts = objective.batches.counts
     metrics = {
         "best": progress.best_row(),
         "last": progress.validation[-1],
@@ -267,11 +267,11 @@ def write_reports(
         "tokens": progress.tokens,
         "masked_tokens": int(progress.targets["mlm_loss"]),
         "labelled_pairs": int(progress.targets.get("nsp_loss", 0)),
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "parameters": sum(parameter.numel() for parameter in objective.model.parameters()),
         "examples": counts[0],
     }
     if recipe.final_seq_length:
-        metrics |= {"final_examples": counts[1], "steps_before_final_length": switch}
+        metrics |= {"final_examples": counts[1], "steps_before_final_length": recipe.lengthens_at(progress.step)}
     if any(row["loss"] is None for row in progress.validation):
         metrics["diverged"] = True
     write_json(directory / "metrics.json", metrics)

@@ -28,7 +28,7 @@ class PretrainParams(OptimizerParams):
         """Return the first update of `steps`, counted from 0, at `final_seq_length`; `steps` where there is none."""
         return steps - round(self.final_share * steps) if self.final_seq_length else steps
 
-    def misfit(self, steps: int) -> str | None:
+    def schedule_error(self, steps: int) -> str | None:
         """Return why schedule, ramp or lengths do not fit a run of `steps` updates, or None where they do."""
         switch = self.lengthens_at(steps)
         if self.final_seq_length and not 0 < switch < steps:
@@ -40,7 +40,7 @@ class PretrainParams(OptimizerParams):
             return f"ramp_steps {self.ramp_steps} ends after the {switch} updates before final_seq_length: lower it"
         if self.ramp_steps is not None and self.ramp_steps >= steps:
             return f"ramp_steps {self.ramp_steps} leaves nothing of {steps} steps: lower it, or train longer"
-        return super().misfit(steps)
+        return super().schedule_error(steps)
 
     @model_validator(mode="after")
     def _check_ramp(self) -> Self:

@@ -26,7 +26,7 @@ from maskline.training.prefetch import prepared
 from maskline.training.progress import Reporter
 from maskline.training.schedules import multiplier
 from maskline.training.settings import OptimizerParams
-from maskline.training.states import Run
+from maskline.training.states import ResumableRun
 
 Metrics = dict[str, float | None]
 
@@ -46,17 +46,28 @@ class Objective(Protocol):
     def loss_names(self) -> tuple[str, ...]:
         """Return the names of the losses, which are added up."""
 
+    @property
+    def train_columns(self) -> tuple[str, ...]:
+        """Return the columns of the training curve."""
+
+    @property
+    def validation_columns(self) -> tuple[str, ...]:
+        """Return the columns of the validation curve."""
+
     def epochs(self, step: int) -> float:
         """Return how often every example has been seen after `step` updates."""
 
-    def stretches(self, first: int, steps: int) -> Iterable[range]:
-        """Return the updates `first` to `steps` - 1 in parts, each of which one set of processes may prepare."""
+    def update_ranges(self, first: int, steps: int) -> Iterable[range]:
+        """Return the updates `first` to `steps` - 1 in ranges, each of which one set of processes may prepare."""
 
     def microbatches(self, step: int) -> list[Any]:
         """Return this process's share of the examples of update `step`, counted from 0."""
 
     def examples(self, step: int) -> list[int]:
         """Return the numbers of the examples of update `step`, to name them in an error."""
+
+    def scheduled(self, step: int) -> dict[str, Any]:
+        """Return what update `step` has by a schedule of the objective, to add to its row of the training curve."""
 
     def targets(self, microbatch: Any) -> dict[str, float]:
         """Return for each loss name how many targets it sums over, and under `tokens` the real tokens."""
@@ -73,7 +84,7 @@ class Objective(Protocol):
 
 @dataclass
 class Cadence:
-    """How often things happen, in updates; None: at the first update that ends an epoch."""
+    """Updates from one evaluation, saved state or row of the training curve to the next; None: one an epoch."""
 
     evaluate: int | None
     checkpoint: int
@@ -124,6 +135,7 @@ class Progress:
                 **means,
                 "loss": sum(mean for mean in means.values() if mean is not None),
                 "grad_norm": window["norm"] / window["steps"],
+                **objective.scheduled(self.step - 1),
             }
         )
         self.window = {}
@@ -163,7 +175,7 @@ def train(
     steps: int,
     cadence: Cadence,
     seed: int,
-    run: Run,
+    run: ResumableRun,
     reporter: Reporter,
     loaders: int = 0,
 ) -> Result:
@@ -175,14 +187,14 @@ def train(
         UserError: the schedule does not fit `steps`, a loss or gradient is not finite (nothing is updated or saved), or
             the run was interrupted (the state is saved).
     """
-    if misfit := params.misfit(steps):
-        raise UserError(misfit)
+    if error := params.schedule_error(steps):
+        raise UserError(error)
     model, optimizers = objective.model, build_optimizers(objective.model, params)
     progress, best_weights = _resume(objective, optimizers, run)
     started = time.monotonic() - progress.seconds
     model.train()
     with _interruptible() as interrupted:
-        for microbatches in prepared(objective.microbatches, objective.stretches(progress.step, steps), loaders):
+        for microbatches in prepared(objective.microbatches, objective.update_ranges(progress.step, steps), loaders):
             scale = multiplier(progress.step, steps, params.warmup_steps, params.schedule, params.decay_share)
             targets, sums, norm = _update(objective, optimizers, microbatches, progress.step, scale, params, seed)
             progress.count(targets, sums, norm)
@@ -193,10 +205,12 @@ def train(
             stop = distributed.sum_over_ranks([interrupted()], objective.device) != [0]
             if last or _due(cadence.log, progress.step, objective):
                 progress.close_row(params.peak_lr * scale, objective)
+                run.append_to_curve("train", progress.train[-1], objective.train_columns)
             if last or _due(cadence.evaluate, progress.step, objective):
                 metrics = _finite(objective.evaluate())
                 if progress.score(metrics, objective):
                     best_weights = _copy(model)
+                run.append_to_curve("validation", progress.validation[-1], objective.validation_columns)
                 reporter.evaluated(progress.step, metrics)
             progress.seconds = time.monotonic() - started
             if (progress.step % cadence.checkpoint == 0 or last or stop) and distributed.rank() == 0:
@@ -209,9 +223,9 @@ def train(
 
 
 def _resume(
-    objective: Objective, optimizers: list[torch.optim.Optimizer], run: Run
+    objective: Objective, optimizers: list[torch.optim.Optimizer], run: ResumableRun
 ) -> tuple[Progress, dict[str, Tensor]]:
-    """Take up the newest state of `run`, if there is one; return the progress and the best weights so far."""
+    """Take up the newest state of `run`, if there is one, and its curves; return progress and best weights so far."""
     model = objective.model
     progress, best_weights = Progress(), _copy(model)
     if state := run.load(objective.device):
@@ -221,6 +235,8 @@ def _resume(
             optimizer.load_state_dict(saved)
     if distributed.sum_over_ranks([progress.step], objective.device) != [progress.step * distributed.ranks()]:
         raise UserError(f"not every process of this run sees the same states in {run.directory}: let them share it")
+    run.write_curve("train", progress.train, objective.train_columns)
+    run.write_curve("validation", progress.validation, objective.validation_columns)
     return progress, best_weights
 
 

@@ -22,12 +22,12 @@ class _Steps(Dataset[list[Any]]):
         return self.prepare(step)
 
 
-def prepared(prepare: Callable[[int], list[Any]], stretches: Iterable[range], loaders: int) -> Iterator[list[Any]]:
-    """Yield `prepare(step)` for the updates of `stretches`, in this order however many processes prepare them.
+def prepared(prepare: Callable[[int], list[Any]], ranges: Iterable[range], loaders: int) -> Iterator[list[Any]]:
+    """Yield `prepare(step)` for the updates of `ranges`, in this order however many processes prepare them.
 
     Args:
         prepare: returns NumPy arrays, as a function of the step alone; it is called in the other processes.
-        stretches: updates, counted from 0; each stretch is asked for when its turn comes, and has processes of its own.
+        ranges: updates, counted from 0; each range is asked for when its turn comes, and has processes of its own.
         loaders: how many; 0: each step waits for its own.
 
     Raises:
@@ -35,10 +35,10 @@ def prepared(prepare: Callable[[int], list[Any]], stretches: Iterable[range], lo
     """
     if loaders and "fork" not in multiprocessing.get_all_start_methods():
         raise UserError("compute.loaders needs a system that can fork processes: set it to 0")
-    return chain.from_iterable(_stretch(prepare, steps, loaders) for steps in stretches)
+    return chain.from_iterable(_of_range(prepare, steps, loaders) for steps in ranges)
 
 
-def _stretch(prepare: Callable[[int], list[Any]], steps: range, loaders: int) -> Iterable[list[Any]]:
+def _of_range(prepare: Callable[[int], list[Any]], steps: range, loaders: int) -> Iterable[list[Any]]:
     if not loaders:
         return map(prepare, steps)
     return DataLoader(

@@ -16,7 +16,7 @@ LINE_EVERY_SECONDS = 10.0
 
 
 def process_reporter(title: str, steps: int, compute: ComputeParams) -> "Reporter":
-    """Return what shows the progress of this process: nothing unless it leads."""
+    """Return what shows the progress of this process: nothing unless its rank is 0."""
     return Reporter(title, steps, compute.progress if rank() == 0 else "silent")
 
 

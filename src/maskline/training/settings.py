@@ -35,7 +35,7 @@ class OptimizerParams(Section):
         """Return the length of the run in updates; `updates` says how many some epochs take."""
         return self.steps or updates(self.epochs or 0)
 
-    def misfit(self, steps: int) -> str | None:
+    def schedule_error(self, steps: int) -> str | None:
         """Return why the schedule does not fit a run of `steps` updates, or None where it does.
 
         Noam's has no end that a run must reach, and may be left in its warm-up.
@@ -55,8 +55,8 @@ class OptimizerParams(Section):
             raise ValueError("give steps or epochs, and leave the other null")
         if self.schedule == "noam" and self.warmup_steps == 0:
             raise ValueError("schedule noam reaches peak_lr at the end of the warm-up: give warmup_steps of 1 or more")
-        if self.steps is not None and (misfit := self.misfit(self.steps)):
-            raise ValueError(misfit)
+        if self.steps is not None and (error := self.schedule_error(self.steps)):
+            raise ValueError(error)
         if self.micro_batch > self.global_batch:
             raise ValueError(f"micro_batch {self.micro_batch} is more than global_batch {self.global_batch}")
         return self

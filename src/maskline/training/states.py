@@ -4,13 +4,16 @@ DVC removes a stage's outs before it runs it and may bring back those of another
 lives in `.runs/<fingerprint>/`, where the fingerprint is the hash of everything that shapes the result: another
 fingerprint is another run. A state is a pair of files, `state-00000500.pt` and, written after it,
 `state-00000500.json` with its hash; one that was cut short or changed is noticed, and the one before it is taken.
+
+Beside the states lie the curves, `train.csv` and `validation.csv`, which anybody may read while the run trains. The run
+itself reads its states alone, which hold every row too.
 """
 
 import io
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,7 +21,16 @@ from typing import Any, Self
 import torch
 
 from maskline.core.errors import UserError
-from maskline.core.storage import fingerprint, read_json, sha256, try_lock, write_bytes, write_json
+from maskline.core.storage import (
+    append_csv,
+    fingerprint,
+    read_json,
+    sha256,
+    try_lock,
+    write_bytes,
+    write_csv,
+    write_json,
+)
 
 RUNS = Path(".runs")
 KEPT = 2
@@ -26,7 +38,7 @@ IDENTITY = "identity.json"
 _STATE = re.compile(r"state-([0-9]{8,})\.json")
 
 
-class Run:
+class ResumableRun:
     """The directory of one run, locked against a second process; use as a context manager."""
 
     def __init__(
@@ -34,7 +46,7 @@ class Run:
     ) -> None:
         """Name the run by `identity`, a JSON value that holds its `stage`; `say` prints a line for the user.
 
-        Of several processes at one run only the first is `exclusive`: it holds the lock, the others read along.
+        Of several processes at one run the first alone is `exclusive`: it holds the lock and writes, the others read.
         """
         self.identity = identity
         self.exclusive = exclusive
@@ -94,6 +106,16 @@ class Run:
                 "parameters, inputs or code"
             )
         return None
+
+    def write_curve(self, name: str, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
+        """Let NAME.csv hold `rows`, those of the state at hand: what followed it is measured again."""
+        if self.exclusive:
+            write_csv(self.directory / f"{name}.csv", rows, columns)
+
+    def append_to_curve(self, name: str, row: Mapping[str, Any], columns: Sequence[str]) -> None:
+        """Add a row to NAME.csv."""
+        if self.exclusive:
+            append_csv(self.directory / f"{name}.csv", row, columns)
 
     def discard(self) -> None:
         """Forget the run: it is finished, and running it again means computing it again."""
