@@ -1,8 +1,8 @@
-"""maskline side by side with what a user would otherwise run, in one run on one machine.
+"""Benchmarks: maskline side by side with what a user would run otherwise, in one run on one machine.
 
-A subject is a module of this package with a function `rows`, which measures and returns what it found as rows:
-what ours is held against, the ratio, the target, and every raw value. `python -m benchmarks NAME` runs one, in a
-process of its own, and writes `reports/benchmarks/NAME.json|md`; `make bench` runs all of them.
+A subject is a module of this package with a function `rows`. It measures, and returns rows: the peer that maskline is
+compared with, the ratio, the target, and all raw values. `python -m benchmarks NAME` runs one subject in a process of
+its own, and writes `reports/benchmarks/NAME.json` and `NAME.md`. `make bench` runs all subjects but `BY_NAME_ALONE`.
 """
 
 SUBJECTS = (
@@ -17,6 +17,6 @@ SUBJECTS = (
     "arabic_mlm",
     "dump_extraction",
 )
-"""The modules that measure, in the order of the summary."""
+"""The subjects, in the order of the summary."""
 BY_NAME_ALONE = ("size",)
-"""Those of them that nobody waits for who asks for all: minutes of the stages themselves, with no peer beside them."""
+"""Subjects that run only when they are named: they take many minutes, and compare maskline with no peer."""

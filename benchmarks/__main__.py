@@ -1,4 +1,4 @@
-"""Run benchmarks: all of them, or those named; each in a process of its own."""
+"""Run all benchmarks, or those that are named, each in a process of its own."""
 
 import time
 from importlib import import_module
@@ -15,16 +15,14 @@ def main(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help=f"What to measure: {', '.join(SUBJECTS)}.")
     ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Measure at length, where a subject has more to measure.")
-    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Run the long version of a subject that has one.")] = False,
 ) -> None:
-    """Measure maskline against what a user would otherwise run, and print a table per subject.
+    """Measure maskline against what a user would run otherwise, and print a table per subject.
 
-    Without names all are measured but size, which takes long.
+    Without names, all subjects run but size, which takes long.
 
-    Reports go to reports/benchmarks, and summary.json there holds the rows of all of them. Leave the machine alone
-    meanwhile.
+    Reports go to reports/benchmarks; summary.json there has the rows of all subjects. Run nothing else on the machine
+    at the same time.
     """
     subjects = names or [name for name in SUBJECTS if name not in BY_NAME_ALONE]
     if unknown := sorted(set(subjects) - set(SUBJECTS)):
@@ -44,17 +42,17 @@ def measure(name: str, *, full: bool) -> None:
     module = import_module(f"benchmarks.{name}")
     function = getattr(module, "full_rows", None) if full else module.rows
     if function is None:
-        raise UserError(f"{name} has nothing more to measure: leave out --full")
+        raise UserError(f"{name} has no long version: leave out --full")
     started = time.perf_counter()
     report.write_subject(name, function(), time.perf_counter() - started)
     Console(highlight=False).print(report.table(name.replace("_", " "), report.rows(names=[name])))
 
 
 def measure_apart(names: list[str], *, full: bool) -> None:
-    """Measure each subject in a process of its own, so that none finds what another left; then print all of it.
+    """Measure each subject in a process of its own, so that none affects the next; then print all rows.
 
     Raises:
-        UserError: one failed; the others are measured nevertheless.
+        UserError: a subject failed; the others were measured.
     """
     import subprocess
     import sys

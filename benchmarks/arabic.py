@@ -1,4 +1,4 @@
-"""Sixty megabytes of Arabic articles, and a vocabulary of their own: what the stage `tokenize` is measured on."""
+"""Data for the benchmark of the stage `tokenize`: 60 MB of Arabic articles, and a vocabulary learned from them."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ from maskline.settings.files import read_yaml
 from maskline.settings.params import PARAMS
 
 RAW = Path("../shared/data/arwiki")
-"""Where the articles are looked for: JSON lines of id, title, url and text, in files *.jsonl.gz."""
+"""Folder of the articles: files *.jsonl.gz of JSON lines with id, title, url and text."""
 BUILT = Path(".benchmarks/arabic")
 ABSENT = f"not measured: {RAW} is not there"
 VOCAB_SIZE = 64_000
@@ -28,26 +28,25 @@ _SOURCES = Path("src/maskline")
 
 @dataclass(frozen=True)
 class Arabic:
-    """Directories that the stages write, made of the articles."""
+    """The file of parameters and the directories that the stages made of the articles."""
 
     params: Path
-    """The parameters that all was made with."""
     tokenizer: Path
     corpus: Path
     """All articles, 60 MB of text."""
     small: Path
     """The first 10 MB of text."""
     large: Path
-    """200 MB: all articles more than once, under new ids and each ending in a number."""
+    """200 MB: all articles several times, each time under new ids and with a number at the end."""
 
 
-def there() -> bool:
-    """Return whether the articles are where they are looked for."""
+def are_there() -> bool:
+    """Return whether the folder has articles."""
     return any(RAW.glob("*.jsonl.gz"))
 
 
 def arabic() -> Arabic:
-    """Return the articles as the stages write them; made once for each state of articles, parameters and code."""
+    """Return the data; it is built again only if articles, parameters or code have changed."""
     built = Arabic(*(BUILT / name for name in ("params.yaml", "tokenizer", "corpus", "small", "large")))
     settings = read_yaml(PARAMS)
     settings["corpus"] |= {"language": "ar", "source": "files"}
@@ -61,8 +60,8 @@ def arabic() -> Arabic:
     YAML().dump(settings, built.params)
     for directory, articles in (
         (built.corpus, raw()),
-        (built.small, until(SMALL_BYTES, raw())),
-        (built.large, until(LARGE_BYTES, again_and_again())),
+        (built.small, first_bytes(SMALL_BYTES, raw())),
+        (built.large, first_bytes(LARGE_BYTES, repeated_articles())),
     ):
         write_corpus(directory, Source(articles, {"source": "arwiki"}, "CC BY-SA 4.0"), 1, 0.1)
     paths = {"params": built.params, "corpus": built.corpus, "tokenizer": built.tokenizer, "report": BUILT / "report"}
@@ -73,7 +72,7 @@ def arabic() -> Arabic:
 
 
 def raw() -> Iterator[Article]:
-    """Yield the articles as they are."""
+    """Yield the articles in the folder."""
     for path in sorted(RAW.glob("*.jsonl.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             for line in lines:
@@ -81,15 +80,15 @@ def raw() -> Iterator[Article]:
                 yield Article(str(row["id"]), row["title"], row["url"], row["text"])
 
 
-def again_and_again() -> Iterator[Article]:
-    """Yield the articles without end, each time under new ids and with a last line that makes the text a new one."""
+def repeated_articles() -> Iterator[Article]:
+    """Yield the articles without end, each time under new ids and with a number as last line: none is a copy."""
     for number in count():
         for article in raw():
             yield article._replace(id=f"{article.id}-{number}", text=f"{article.text}\n{number}")
 
 
-def until(size: int, articles: Iterator[Article]) -> Iterator[Article]:
-    """Yield the first articles that together hold `size` bytes of text."""
+def first_bytes(size: int, articles: Iterator[Article]) -> Iterator[Article]:
+    """Yield the first articles that have `size` bytes of text together."""
     read = 0
     for article in articles:
         if read >= size:

@@ -1,9 +1,11 @@
-"""The preset arabic-mlm against the textbook's loop: what both end at after its epochs, and how long each takes.
+"""The preset arabic-mlm against the textbook's loop: the loss of both after the preset's epochs, and their times.
 
-Both train the same architecture on the same windows of text, from the same weights and by the same schedule, and are
-scored by the same code on the fixed validation set. As in `time_to_loss`, a time is the number of updates times what an
-update takes, measured in turns. The loop's own logits, at every position, cost it hours: where it is run to its end it
-leaves out those that its loss ignores, which changes no number of it; its time is that of the loop as it stands.
+Both train the same architecture on the same windows of text, from the same weights and with the same schedule. The same
+code scores both on the fixed validation set. As in `time_to_loss`, a time is the number of updates times the time of an
+update, measured in turns.
+
+The textbook's loop computes logits at every position, which takes hours. Where it is run to its end it leaves out the
+logits that its loss ignores, which does not change its losses; its time is still that of the original loop.
 """
 
 import math
@@ -16,7 +18,7 @@ import torch
 import typer
 from ruamel.yaml import YAML
 
-from benchmarks.arabic import ABSENT, RAW, there
+from benchmarks.arabic import ABSENT, RAW, are_there
 from benchmarks.corpus import made
 from benchmarks.measure import Row, Series, interleaved, turn
 from benchmarks.ours import Features, Ours, objective, resolved, train_silently
@@ -41,13 +43,13 @@ RECORD = "arabic_mlm_runs.json"
 TIMES = 5.0
 NATS = 0.02
 UPDATES = {"ours": 5, "plain": 1}
-"""In a turn of measuring what an update takes."""
+"""Updates per turn when the time of an update is measured."""
 CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
 class Score:
-    """Where a run stood at the end of an epoch."""
+    """The scores of a run at the end of an epoch."""
 
     epoch: int
     updates: int
@@ -56,12 +58,12 @@ class Score:
 
 
 def rows() -> list[Row]:
-    """Measure what an update of both takes; their losses are those of the recorded runs.
+    """Measure the time of an update of both; the losses are those of the recorded runs.
 
     Raises:
         UserError: no runs are recorded.
     """
-    if not there():
+    if not are_there():
         return [Row(SUBJECT, "plain", None, TIMES, note=ABSENT)]
     path = REPORTS / RECORD
     if not path.is_file():
@@ -70,8 +72,8 @@ def rows() -> list[Row]:
 
 
 def full_rows() -> list[Row]:
-    """Run both to their end and record how they went."""
-    if not there():
+    """Train both to their end and record their scores."""
+    if not are_there():
         return [Row(SUBJECT, "plain", None, TIMES, note=ABSENT)]
     params, data = _prepare()
     record = {"ours": ours(params, data), "plain": plain(params, data)}
@@ -81,7 +83,7 @@ def full_rows() -> list[Row]:
 
 
 def _prepare() -> tuple[Params, Path]:
-    """Return the preset's parameters and its data: the articles as files, with a vocabulary of their own."""
+    """Return the preset's parameters and its data, made of the Arabic articles, with a vocabulary learned from them."""
     torch.set_num_threads(cores())
     content = merge(read_yaml(PARAMS), read_yaml(PRESET))
     content["tasks"] = {}
@@ -95,7 +97,7 @@ def _prepare() -> tuple[Params, Path]:
 
 def _rows(params: Params, data: Path, record: dict[str, list[dict[str, Any]]]) -> list[Row]:
     mine, theirs = Score(**record["ours"][-1]), Score(**record["plain"][-1])
-    rates = pace(params, data)
+    rates = update_rates(params, data)
     seconds = {name: score.updates / rates[name].median for name, score in (("ours", mine), ("plain", theirs))}
     told = (
         f"{mine.mlm_loss:.3f} nats after {mine.updates:,} updates, plain {theirs.mlm_loss:.3f} after {theirs.updates:,}"
@@ -108,8 +110,8 @@ def _rows(params: Params, data: Path, record: dict[str, list[dict[str, Any]]]) -
     ]
 
 
-def pace(params: Params, data: Path) -> dict[str, Series]:
-    """Return the updates per second of ours and of the textbook's loop as it stands, measured in turns."""
+def update_rates(params: Params, data: Path) -> dict[str, Series]:
+    """Return the updates per second of ours and of the textbook's original loop, measured in turns."""
     contender = Ours(params, data, CPU)
     batches = contender.objective.batches
     peer = _peer(Plain, params, data, steps=batches.updates(params.pretrain.epochs or 1))
@@ -140,7 +142,7 @@ def _peer(kind: type[Plain], params: Params, data: Path, steps: int) -> Plain:
 
 
 def ours(params: Params, data: Path) -> list[Score]:
-    """Train ours by the product's loop; return its scores, one for each epoch."""
+    """Train ours with the product's loop; return its scores, one for each epoch."""
     made_of = objective(params, data, CPU)
     epoch, steps = made_of.batches.updates(1), made_of.steps
     result = train_silently(made_of, params, steps, Cadence(epoch, params.pretrain.checkpoint_every, epoch))
@@ -174,7 +176,7 @@ def plain(params: Params, data: Path) -> list[Score]:
 
 
 def epoch_of(batches: PretrainingBatches, epoch: int, size: int) -> list[list[dict[str, Any]]]:
-    """Return the batches of an epoch in random order, its last one with what is left."""
+    """Return the batches of an epoch in random order; the last one may be smaller."""
     features = Features(batches).epoch(epoch)
     return [features[number * size : (number + 1) * size] for number in range(math.ceil(len(features) / size))]
 

@@ -1,4 +1,4 @@
-"""The real data that several subjects measure on: the reference run's own, made by the product's stages."""
+"""The data of the reference run, made by the product's stages; several subjects use it."""
 
 import subprocess
 import sys
@@ -21,14 +21,13 @@ STAGES = {
     },
     "premask": {"--tokens": "tokens/validation", "--tokenizer": "tokenizer", "--out": "validation"},
 }
-"""Stage -> its options, which are paths below the folder of the data."""
+"""Stage -> its options, which are paths in the folder of the data."""
 
 
 def reference_data() -> Path:
-    """Return the folder of corpus, tokenizer, tokens and validation that params.yaml describes.
+    """Return the folder of the corpus, tokenizer, tokens and validation set that params.yaml describes.
 
-    It is `data` where DVC finds that up to date, and otherwise made by the stages' own commands, aside and once for
-    each state of parameters and code.
+    It is `data` if that is up to date for DVC. Otherwise the stages' commands make it in another folder.
     """
     status = subprocess.run(  # noqa: S603
         [sys.executable, "-m", "dvc", "status", "--quiet", *STAGES], capture_output=True, check=False
@@ -39,9 +38,9 @@ def reference_data() -> Path:
 
 
 def made(directory: Path, params: Path) -> Path:
-    """Return `directory` with the data that the file `params` describes, made by the stages' own commands.
+    """Make the data that the file `params` describes in `directory`, with the stages' commands; return `directory`.
 
-    They run once for each state of parameters and code.
+    The data is made again only if parameters or code have changed.
     """
     identity, mark = fingerprint(_inputs(params)), directory / "identity.json"
     if not mark.is_file() or read_json(mark) != identity:

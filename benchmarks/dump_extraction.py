@@ -1,8 +1,8 @@
-"""Articles out of a dump beside wikiextractor, gensim and mwparserfromhell: how fast, and what is left in the text.
+"""Articles from a dump, against wikiextractor, gensim and mwparserfromhell: speed, and the markup left in the text.
 
-The input is the pages of the shared dumps, repeated, in one file of many bzip2 streams as Wikimedia publishes them. All
-use two processes. wikiextractor is AGPL: it runs as a command, and is no dependency; `pip install wikiextractor==3.1.0`
-puts it beside.
+The input is the pages of the shared dumps, repeated, in one file of many bzip2 streams, as Wikimedia publishes it. All
+use two processes. wikiextractor has the AGPL licence: it is run as a command, and is not a dependency; install it with
+`pip install wikiextractor==3.1.0`.
 """
 
 import bz2
@@ -22,22 +22,22 @@ from xml.sax.saxutils import escape
 from benchmarks.measure import Row, Series, against, child, interleaved, measured
 from benchmarks.report import cores
 from maskline.settings.params import PARAMS, load
-from maskline.sources.dump.leftovers import holes, residual_markup
+from maskline.sources.dump.leftovers import broken_punctuation, leftover_markup
 from maskline.sources.dump.pages import Page, read_pages
 from maskline.sources.dump.source import read
 
 SUBJECT = "dump extraction"
 RAW = Path("../shared/data/dumps")
-"""Where the dumps are looked for."""
+"""Folder of the dumps."""
 PROCESSES = 2
 MEGABYTES, FULL_MEGABYTES = 24, 100
-"""Of XML."""
+"""Size of the XML."""
 AT_LEAST = 4.0
-"""MB of XML in a second, on two cores."""
+"""Target: MB of XML per second on two cores."""
 CORES = 1.7
-"""Times as much on two cores as on one: reading the file keeps a part of the first one."""
+"""Target: speed on two cores over that on one. It is below 2 because one process reads the file."""
 ARABIC_MB, BZIP2 = 12_000, 20.0
-"""XML of the whole Arabic dump, about; and what one core decompresses in a second, which bounds any number of them."""
+"""MB of XML in the whole Arabic dump, about; and MB per second that one core decompresses, the limit for any number."""
 _HEAD = (
     '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" version="0.10" xml:lang="en">\n  <siteinfo>\n'
     "    <sitename>Wikipedia</sitename>\n    <dbname>enwiki</dbname>\n"
@@ -52,7 +52,7 @@ Extractor = Callable[[Path, Path], Iterable[str]]
 
 
 def rows() -> list[Row]:
-    """Compare speed on 24 MB of XML, and what is left in the articles of each."""
+    """Compare speed on 24 MB of XML, and the markup and broken punctuation left in the articles."""
     return _rows(MEGABYTES)
 
 
@@ -97,8 +97,8 @@ def _rows(megabytes: float) -> list[Row]:
 
 
 def on_one_core(work: Callable[[], float]) -> float:
-    """Return what `work` returns, having run it, and the processes that it starts, on one core of those there are."""
-    if not hasattr(os, "sched_setaffinity"):  # not of Linux
+    """Run `work`, and the processes that it starts, on one core; return its result."""
+    if not hasattr(os, "sched_setaffinity"):  # only Linux has it
         return work()
     former = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(former)})
@@ -109,7 +109,7 @@ def on_one_core(work: Callable[[], float]) -> float:
 
 
 def _left(kind: str, texts: dict[str, list[str]]) -> Iterator[Row]:
-    """Yield how many of `kind` there are in a million characters of each one's articles."""
+    """Yield for each extractor how often `kind` occurs in a million characters of its articles."""
     for extractor, articles in texts.items():
         count = sum(LEFT[kind](article).total() for article in articles)
         rate = 1e6 * count / sum(map(len, articles))
@@ -118,15 +118,17 @@ def _left(kind: str, texts: dict[str, list[str]]) -> Iterator[Row]:
 
 
 def _holes(text: str) -> Counter[str]:
-    """Return the holes, brackets of functions, f(), aside."""
-    return Counter({hole: count for hole, count in holes(text).items() if hole != "()" or f" {hole}" in text})
+    """Return the broken punctuation, but not the brackets of a function such as f()."""
+    return Counter(
+        {hole: count for hole, count in broken_punctuation(text).items() if hole != "()" or f" {hole}" in text}
+    )
 
 
-LEFT: dict[str, Callable[[str], Counter[str]]] = {"markup": residual_markup, "holes": _holes}
+LEFT: dict[str, Callable[[str], Counter[str]]] = {"markup": leftover_markup, "holes": _holes}
 
 
 def _repeated(scratch: Path, megabytes: float) -> tuple[Path, float]:
-    """Write the pages of all dumps as often as `megabytes` of XML hold; return the file and how many those are."""
+    """Write the pages of all dumps, repeated to about `megabytes` of XML; return the file and its megabytes."""
     block = "".join(map(_xml, _pages())).encode()
     times = max(1, round(megabytes * 1e6 / len(block)))
     path = scratch / "repeated-pages-articles.xml.bz2"

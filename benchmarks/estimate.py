@@ -1,9 +1,9 @@
-"""What the preset bert-base takes on a node of eight GPUs: hours and memory, computed and not measured.
+"""Estimate the hours and memory of the preset bert-base on a node of eight GPUs; nothing is measured.
 
     python -m benchmarks.estimate
 
-Operations are those of `flops`, for examples that are as long as they may be. Memory is counted from what the step
-keeps; tests/benchmarks/test_estimate.py holds the count of activations to what autograd saves.
+Operations are those of `flops`, for examples of the greatest length. Memory is that of all tensors that a step keeps;
+tests/benchmarks/test_estimate.py compares the activations with what autograd saves.
 """
 
 # Dimensions: T sequence, D hidden, F intermediate, H heads.
@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.flops import training_flops
-from maskline.examples.batches import Batch
+from maskline.examples.batches import PretrainingBatch
 from maskline.model.heads import PretrainingModel
 from maskline.model.settings import ModelParams
 from maskline.settings.files import merge, read_yaml
@@ -25,9 +25,9 @@ from maskline.settings.params import PARAMS, Params, parse
 PRESET = PARAMS.with_name("presets") / "bert-base.yaml"
 GPUS = 8
 PEAKS = {"A100": 312e12, "H100": 989e12}
-"""Dense products in bfloat16 per second, of the SXM models, by NVIDIA's data sheets."""
+"""Operations per second of dense bfloat16 products, of the SXM models, from NVIDIA's data sheets."""
 UTILIZATION = 0.3
-"""Share of the peak that training reaches: assumed."""
+"""Assumed share of the peak that training reaches."""
 COPIES = {
     "weights": 4,
     "gradients": 4,
@@ -36,9 +36,9 @@ COPIES = {
     "sum of the gradients over all GPUs": 4,
     "weights in bfloat16, for products": 2,
 }
-"""Bytes for each parameter."""
+"""Bytes per parameter."""
 STATE_BYTES = 16
-"""For each parameter, in a saved state: weights, best weights and moments."""
+"""Bytes per parameter in a saved state: weights, best weights and moments."""
 
 
 def main() -> None:
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def hours(params: Params) -> Iterator[str]:
-    """Yield the rows of operations and hours, those of either length and of both."""
+    """Yield the rows of operations and hours: for each sequence length, and for both together."""
     steps, switch = params.pretrain.steps or 0, params.pretrain.lengthens_at(params.pretrain.steps or 0)
     yield f"| sequences | updates | tokens | operations | {' | '.join(f'{GPUS} {name}' for name in PEAKS)} |"
     yield "|---|--:|--:|--:|" + "--:|" * len(PEAKS)
@@ -69,15 +69,15 @@ def _hours_row(name: str, row: NDArray[np.float64]) -> str:
     return f"| {name} | {updates:,.0f} | {tokens / 1e9:.1f} billion | {flops:.2g} | {' | '.join(spent)} |"
 
 
-def full_batch(examples: int, length: int, rate: float) -> Batch:
-    """Return a batch of `examples` pairs of `length` tokens, content aside."""
+def full_batch(examples: int, length: int, rate: float) -> PretrainingBatch:
+    """Return a batch of `examples` pairs of `length` tokens; all ids are 0."""
     masked = np.zeros(examples * round(rate * (length - 3)), np.int64)  # [CLS] and both [SEP] are never masked
     ids = np.zeros((examples, length), np.int64)
-    return Batch(ids, ids, np.ones_like(ids, bool), masked, masked, np.zeros(examples, np.int64))
+    return PretrainingBatch(ids, ids, np.ones_like(ids, bool), masked, masked, np.zeros(examples, np.int64))
 
 
 def memory(params: Params) -> Iterator[str]:
-    """Yield the rows of bytes on each GPU, and of what a saved state takes beside them."""
+    """Yield the rows of bytes on each GPU, and of the bytes of a saved state."""
     with torch.device("meta"):
         model = PretrainingModel(params.model, params.tokenizer.vocab_size)
     parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -96,11 +96,11 @@ def memory(params: Params) -> Iterator[str]:
 
 
 def activation_bytes(params: ModelParams, length: int = 0) -> int:
-    """Return the bytes that a layer keeps of each token for the backward pass, in bfloat16 with dropout.
+    """Return the bytes per token that a layer keeps for the backward pass, in bfloat16 with dropout.
 
-    In float32 both sums before LayerNorm; in bfloat16 the inputs of the three products of D columns, both masks of
-    dropout, query, key and value, and F columns before and after the activation. Where attention is made of plain
-    products, on a CPU, sequences of `length` have three weights for each head and pair of tokens as well.
+    In float32: both sums before LayerNorm. In bfloat16: the inputs of the three products of D columns, both dropout
+    masks, query, key and value, and F columns before and after the activation. On a CPU, where attention is computed by
+    matrix products, sequences of `length` tokens also keep three weights for each head and pair of tokens.
     """
     D, F, H = params.hidden, params.intermediate, params.heads
     return 4 * 2 * D + 2 * (5 + 3) * D + 2 * 2 * F + 2 * 3 * H * length

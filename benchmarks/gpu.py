@@ -1,9 +1,9 @@
-"""A GPU, or any device, in one short run: tokens per second, model FLOPs, memory, and the ratio to HF.
+"""A short benchmark of one device, such as a GPU: tokens per second, model FLOPs, memory, and the ratio to HF.
 
     python -m benchmarks.gpu --device cuda
 
-It is the code of `training_step` with a device as its parameter, takes under five minutes on a GPU, and needs no
-network: its text is synthetic.
+It runs the code of `training_step` on the device, in under five minutes on a GPU. The text is synthetic, so no network
+is needed.
 """
 
 import tempfile
@@ -26,13 +26,13 @@ from pipeline.cli import run
 REPORT = Path("reports/benchmarks/gpu.json")
 REPETITIONS = 5
 UPDATES = 10
-"""Of each contender in a turn."""
+"""Updates of each contender in a turn."""
 TINY = Cell("BERT-tiny", {"model": transformer(2, 128, 2), "pretrain": recipe(32)}, 30_522, {}, {})
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What one model reached."""
+    """The results of one model."""
 
     subject: str
     precision: str
@@ -40,9 +40,9 @@ class Measured:
     flops_share: float
     """Model FLOPs over the fastest matrix product at that precision."""
     peak_bytes: int | None
-    """Of device memory, in an update of ours; None where the device does not count it."""
+    """Peak of device memory in an update of ours; None if the device does not report it."""
     ratio_to_hf: float
-    """HF in float32."""
+    """Ratio to HF in float32."""
     ratio_to_hf_at_our_precision: float | None
 
 
@@ -63,7 +63,7 @@ def main(
 
 
 def sized(cell: Cell, batch: int) -> Cell:
-    """Return `cell` against HF alone, with batches of `batch` examples and turns for a device that is fast."""
+    """Return `cell` with HF as the only peer, batches of `batch` examples, and turns of `UPDATES` updates."""
     sizes = {"global_batch": batch, "micro_batch": batch}
     sections = {**cell.sections, "pretrain": cell.sections["pretrain"] | sizes}
     updates = dict.fromkeys(("ours", "HF", "HF at our precision"), UPDATES)
@@ -71,7 +71,7 @@ def sized(cell: Cell, batch: int) -> Cell:
 
 
 def measure(cell: Cell, device: torch.device, repetitions: int) -> Measured:
-    """Return what ours reaches on `device`, beside HF in float32 and at our precision."""
+    """Return the results of ours on `device`, against HF in float32 and at our precision."""
     with tempfile.TemporaryDirectory() as directory:
         contest = Contest(cell, device, Path(directory))
         contenders = contest.contenders()
@@ -92,7 +92,7 @@ def measure(cell: Cell, device: torch.device, repetitions: int) -> Measured:
 
 
 def _peak_bytes(work: Callable[[], float], device: torch.device) -> int | None:
-    """Return the most memory of `device` that the process holds while it works, the weights of all contenders too."""
+    """Return the peak memory of `device` while `work` runs; it includes the weights of all contenders."""
     if device.type != "cuda":
         work()
         return None
@@ -102,7 +102,7 @@ def _peak_bytes(work: Callable[[], float], device: torch.device) -> int | None:
 
 
 def line(row: Measured) -> str:
-    """Return a row in words."""
+    """Return the results of a model as one line of text."""
     memory = "" if row.peak_bytes is None else f", {row.peak_bytes / 2**30:.2f} GiB"
     same = row.ratio_to_hf_at_our_precision
     return (

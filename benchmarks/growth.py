@@ -1,10 +1,12 @@
-"""How time and memory grow: with the corpus, the layers, and the length of the sequences.
+"""The growth of time and memory with the corpus, the number of layers, and the sequence length.
 
-Time is linear where a straight line through the medians misses none of them by more than a tenth. Corpus: seconds from
-shards to a quarter of an epoch's batches, against their tokens. Layers: seconds per token of an update, against their
-number; what the vocabulary costs is the same for all. Length: seconds per token, against the length; every update has
-about the same number of tokens, cut into more or fewer sequences. Attention compares a token with all those of its
-sequence, so that a token is the dearer the longer that is, by a line again; the row says by how much.
+Growth counts as linear if no median is more than a tenth away from a straight line.
+
+- Corpus: seconds to make a quarter of an epoch's batches from shards, against the tokens of the corpus.
+- Layers: seconds per token of an update, against the number of layers. The cost of the vocabulary is the same for all.
+- Length: seconds per token, against the length. Every update has about the same number of tokens, in more or fewer
+  sequences. Attention compares a token with all tokens of its sequence, so the time of a token grows with the length,
+  also linearly; the row says how much.
 """
 
 import json
@@ -34,13 +36,13 @@ COPIES = (1, 4, 16)
 LAYERS = (1, 2, 4, 8)
 LENGTHS = (32, 64, 128, 256, 512)
 TOKENS = 4096
-"""Of one update, about."""
+"""Tokens of one update, about."""
 VOCAB_SIZE = 8_000
 LINEAR = 0.1
-"""How far from the line a median may be, as a share of it."""
+"""Greatest distance of a median from the line, as a share of the median."""
 FLAT = 1.1
 UPDATES = 3
-"""In one turn."""
+"""Updates in one turn."""
 REPETITIONS = 5
 
 
@@ -50,7 +52,7 @@ def rows() -> list[Row]:
 
 
 def corpus() -> list[Row]:
-    """Return the rows of time and memory for the default corpus taken once, 4 and 16 times."""
+    """Return the rows of time and memory for 1, 4 and 16 copies of the default corpus."""
     found: dict[int, list[dict[str, float]]] = {copies: [] for copies in COPIES}
     with tempfile.TemporaryDirectory() as folder:
         data = {copies: repeated(reference_data(), Path(folder) / str(copies), copies) for copies in COPIES}
@@ -100,7 +102,7 @@ def length() -> Row:
 def straight(
     subject: str, x: Sequence[float], seconds: Mapping[str, Sequence[float]], unit: str, note: str = ""
 ) -> Row:
-    """Return the row of how far the medians of `seconds`, measured at each `x`, are from a straight line."""
+    """Return the row of the greatest distance from a straight line of the medians of `seconds`, measured at `x`."""
     y = np.array([median(values) for values in seconds.values()])
     slope, start = np.polyfit(x, y, 1, w=1 / y)
     off = np.abs(slope * np.asarray(x) + start - y) / y
@@ -112,7 +114,10 @@ def straight(
 
 
 def seconds_per_token(sections: Mapping[str, dict[str, dict[str, Any]]]) -> dict[str, list[float]]:
-    """Return what a token of an update takes, in every turn, for parameters that differ from the reference in these."""
+    """Return the seconds per token of an update in every turn.
+
+    `sections` has, for each name, the sections of params.yaml in which the parameters differ from the reference run.
+    """
     torch.set_num_threads(cores())
     with tempfile.TemporaryDirectory() as folder:
         contenders = {name: _updates(changes, Path(folder) / name) for name, changes in sections.items()}
@@ -133,7 +138,7 @@ def _updates(changes: dict[str, dict[str, Any]], scratch: Path) -> Callable[[], 
 
 
 def repeated(data: Path, folder: Path, copies: int) -> Path:
-    """Make `folder` like `data`, its training documents repeated under new ids, and return it."""
+    """Make `folder` a copy of `data` in which the training documents occur `copies` times; return it."""
     for name in ("tokenizer", "validation"):
         folder.mkdir(exist_ok=True)
         (folder / name).symlink_to((data / name).resolve())
@@ -151,7 +156,7 @@ def repeated(data: Path, folder: Path, copies: int) -> Path:
 
 
 def train_a_little(data: Path) -> dict[str, float]:
-    """Take some updates on the data in a folder, make a quarter of an epoch's batches, and return what it took."""
+    """Make a quarter of an epoch's batches, take some updates, and return the time and memory that this took."""
     peak, ended = 0, threading.Event()
 
     def watch() -> None:
@@ -159,7 +164,7 @@ def train_a_little(data: Path) -> dict[str, float]:
         while not ended.wait(SAMPLED_EVERY_SECONDS):
             peak = max(peak, _own_bytes())
 
-    watcher = threading.Thread(target=watch, daemon=True)  # an error must not wait for it
+    watcher = threading.Thread(target=watch, daemon=True)  # a daemon, so that an error ends the process
     watcher.start()
     started = time.perf_counter()
     ours = Ours(load(PARAMS), data, torch.device("cpu"))
@@ -176,7 +181,7 @@ def train_a_little(data: Path) -> dict[str, float]:
 
 
 def _own_bytes() -> int:
-    """Return the memory of this process that no file stands behind."""
+    """Return the bytes of this process in memory that are not mapped from a file."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     kilobytes = next(line for line in lines if line.startswith("RssAnon:")).split()[1]
     return int(kilobytes) * 1024

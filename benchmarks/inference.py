@@ -1,4 +1,4 @@
-"""Embedding inference: texts in, vectors out, beside the loop that one writes with `transformers`."""
+"""Embedding inference, from texts to vectors, against the usual loop with `transformers`."""
 
 import tempfile
 from pathlib import Path
@@ -29,7 +29,7 @@ TOLERANCE = 1e-5
 
 
 def rows() -> list[Row]:
-    """Measure the mean of real tokens for sentences of the validation split, with a model of the default size."""
+    """Measure mean embeddings of sentences of the validation split, with a model of the default size."""
     torch.set_num_threads(cores())
     data, cpu = reference_data(), torch.device("cpu")
     with tempfile.TemporaryDirectory() as folder:
@@ -53,7 +53,7 @@ def rows() -> list[Row]:
 
 
 def new_model(data: Path, directory: Path) -> Path:
-    """Export a model of params.yaml that nothing trained, which takes as long as any other."""
+    """Export an untrained model of params.yaml; a trained one takes the same time."""
     params = load(PARAMS)
     model = PretrainingModel(params.model, load_tokenizer(data / "tokenizer").vocab_size)
     model.reset(torch.Generator().manual_seed(0))
@@ -74,7 +74,7 @@ def sentences(data: Path, number: int) -> list[str]:
 
 
 class Plain:
-    """What one writes with `transformers`: batches in the order of the texts, each padded to its longest."""
+    """The usual loop with `transformers`: batches in the order of the texts, each padded to its longest text."""
 
     def __init__(self, directory: Path) -> None:
         from transformers import AutoModel, AutoTokenizer

@@ -1,4 +1,4 @@
-"""The input pipeline, sentence pairs, masks and tensors from shards on one core, beside the step that eats them."""
+"""The input pipeline on one core (sentence pairs, masks, tensors from shards), against the training step."""
 
 from itertools import count
 
@@ -15,9 +15,9 @@ SUBJECT = "input pipeline"
 TOKENS_PER_SECOND = 2_000_000
 OVER_STEP = 20.0
 UPDATES = 400
-"""Whose batches one turn makes."""
+"""Updates whose batches are made in one turn."""
 STEP_UPDATES = 20
-"""Taken by the training step in one turn."""
+"""Updates of the training step in one turn."""
 
 
 def rows() -> list[Row]:
@@ -38,8 +38,8 @@ def rows() -> list[Row]:
         return float(sum(ours.update() for _ in range(STEP_UPDATES)))
 
     series = interleaved({"batches": batches, "the training step": updates}, "tokens")
-    made, eaten = series.values()
+    made, trained = series.values()
     return [
         measured(SUBJECT, "tokens per second", made, TOKENS_PER_SECOND, "at least"),
-        against(SUBJECT, made, eaten, OVER_STEP, note=f"the step on {cores()} threads, the batches on one core"),
+        against(SUBJECT, made, trained, OVER_STEP, note=f"the step on {cores()} threads, the batches on one core"),
     ]

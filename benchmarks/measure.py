@@ -1,4 +1,4 @@
-"""Timing side by side: contenders take turns, so that whatever else the machine does meets all of them alike."""
+"""Timing side by side: contenders take turns, so that other work of the machine slows all of them alike."""
 
 import resource
 import subprocess
@@ -17,7 +17,7 @@ SAMPLED_EVERY_SECONDS = 0.01
 
 @dataclass(frozen=True)
 class Series:
-    """What one contender reached, a value for every repetition."""
+    """The values of one contender, one for every repetition."""
 
     name: str
     unit: str
@@ -25,33 +25,33 @@ class Series:
 
     @property
     def median(self) -> float:
-        """Return the middle value."""
+        """The median of the values."""
         return median(self.values)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One figure of a subject, held against a target."""
+    """One result of a subject, and its target."""
 
     subject: str
     """What was measured, as the table names it."""
     peer: str
-    """What ours is held against."""
+    """What maskline is compared with."""
     ratio: float | None
-    """Ours over the peer's, or the figure itself where nobody stands beside it; None where it was not reached."""
+    """maskline's value over the peer's; without a peer, maskline's value itself; None if there is no result."""
     target: float | None
-    """What `ratio` should be; None where the row is there to compare."""
+    """The target of `ratio`; None if it has none."""
     bound: Literal["at least", "at most"] = "at least"
-    """On which side of `target` it should be."""
+    """Whether `ratio` should be at least or at most `target`."""
     series: tuple[Series, ...] = ()
     """The raw values, ours first."""
     note: str = ""
     spread: tuple[float, float] | None = None
-    """The least and the greatest ratio of a repetition."""
+    """The smallest and the greatest ratio of a repetition."""
 
     @property
     def met(self) -> bool | None:
-        """Return whether the target is met, None where there is none."""
+        """Whether the target is met; None if there is none."""
         if self.target is None:
             return None
         if self.ratio is None:
@@ -66,13 +66,13 @@ def interleaved(
     repetitions: int = REPETITIONS,
     warmup: int = 1,
 ) -> dict[str, Series]:
-    """Time contenders in turns, A B A B ..., and return what each did in a second of every repetition.
+    """Time contenders in turns, A B A B ..., and return the rate of each in every repetition.
 
     Args:
-        contenders: name -> a function that works and returns how much it did (tokens, say); the same work each time.
-        unit: what is counted.
-        repetitions: measured turns of each.
-        warmup: turns of each before these, not measured.
+        contenders: name -> a function that works and returns the amount of work (tokens, say), the same each time.
+        unit: the unit of that amount.
+        repetitions: measured turns of each contender.
+        warmup: turns of each before them that are not measured.
     """
     rates: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(-warmup, repetitions):
@@ -86,7 +86,7 @@ def interleaved(
 
 
 def turn(update: Callable[[], object], times: int) -> Callable[[], float]:
-    """Return a turn for `interleaved` that takes `times` updates and says so."""
+    """Return a contender for `interleaved` that takes `times` updates in a turn."""
 
     def work() -> float:
         for _ in range(times):
@@ -97,14 +97,14 @@ def turn(update: Callable[[], object], times: int) -> Callable[[], float]:
 
 
 def ratios(ours: Series, theirs: Series) -> tuple[float, ...]:
-    """Return ours over theirs for every repetition: what slowed both for a while is in neither."""
+    """Return ours over theirs for every repetition; what slows both for a while cancels."""
     return tuple(a / b for a, b in zip(ours.values, theirs.values, strict=True))
 
 
 def against(
     subject: str, ours: Series, theirs: Series, target: float | None = None, *, peer: str = "", note: str = ""
 ) -> Row:
-    """Return the row of how many times theirs ours is: the median over the repetitions."""
+    """Return the row of ours over theirs: the median of the ratios of the repetitions."""
     found = ratios(ours, theirs)
     spread = min(found), max(found)
     return Row(subject, peer or theirs.name, median(found), target, series=(ours, theirs), spread=spread, note=note)
@@ -113,29 +113,29 @@ def against(
 def measured(
     subject: str, peer: str, figure: Series, target: float | None, bound: Literal["at least", "at most"] = "at most"
 ) -> Row:
-    """Return the row of a figure that nobody stands beside: seconds or bytes, say, held against a target itself."""
+    """Return the row of a figure without a peer, such as seconds or bytes, with a target of its own."""
     return Row(subject, peer, figure.median, target, bound, (figure,))
 
 
 @dataclass(frozen=True)
 class Child:
-    """What a command took, child processes included."""
+    """The time and memory that a command took, with its child processes."""
 
     seconds: float
     processor_seconds: float
     peak_bytes: int
-    """The largest resident memory of all its processes together, sampled; pages that they share count in each."""
+    """Peak of the resident memory of all its processes together, sampled; shared pages count for each process."""
     largest_bytes: int
-    """The largest resident memory of any one of them."""
+    """Peak of the resident memory of one process."""
     output: str
-    """What it printed."""
+    """Its standard output."""
 
 
 def child(command: Sequence[str | Path], cwd: Path | None = None) -> Child:
-    """Run `command` in a process of its own, where nothing that was measured before can help or hinder it.
+    """Run `command` in a new process, which earlier measurements cannot affect.
 
     Raises:
-        RuntimeError: it failed; the message is what it said.
+        RuntimeError: it failed; the message has its standard error.
     """
     arguments = [str(part) for part in command]
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -150,7 +150,7 @@ def child(command: Sequence[str | Path], cwd: Path | None = None) -> Child:
             resident = _resident(process.pid)
             peak, largest = max(peak, sum(resident)), max(largest, *resident)
 
-    watcher = threading.Thread(target=watch, daemon=True)  # an error must not wait for it
+    watcher = threading.Thread(target=watch, daemon=True)  # a daemon, so that an error ends the process
     watcher.start()
     output, said = process.communicate()
     seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -163,7 +163,7 @@ def child(command: Sequence[str | Path], cwd: Path | None = None) -> Child:
 
 
 def _resident(pid: int) -> list[int]:
-    """Return the bytes in memory of a process and of each descendant; 0 for those that are gone."""
+    """Return the resident bytes of a process and of each descendant, after a 0; processes that ended are left out."""
     import psutil
 
     found = [0]

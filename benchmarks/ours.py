@@ -1,4 +1,4 @@
-"""maskline itself, through the same doors as its own stages: the one place where benchmarks touch the training code."""
+"""maskline as a contender. Only this module of the benchmarks uses the training code, as the stages do."""
 
 import tempfile
 from collections.abc import Iterator
@@ -28,12 +28,12 @@ CHUNK = 1024
 
 
 def resolved(params: Params, device: torch.device) -> Params:
-    """Return `params` with the precision that `device` gets from them."""
+    """Return `params` with the precision that they mean on `device`."""
     return params.model_copy(update={"pretrain": with_precision(params.pretrain, device)})
 
 
 def objective(params: Params, data: Path, device: torch.device) -> PretrainingObjective:
-    """Return what the stage `pretrain` trains on the data in a folder laid out as `data`."""
+    """Return the objective of the stage `pretrain` for a folder with the layout of `data`."""
     tokenizer = load_tokenizer(data / "tokenizer")
     shards = TokenShards(data / "tokens" / "train")
     masker = Masker(params.masking, tokenizer.special, tokenizer.vocab_size)
@@ -43,7 +43,7 @@ def objective(params: Params, data: Path, device: torch.device) -> PretrainingOb
 
 
 def train_silently(objective: PretrainingObjective, params: Params, steps: int, cadence: Cadence) -> Result:
-    """Train `objective` by the product's loop, with resumable states that nobody comes back to."""
+    """Train `objective` with the product's loop, without output; its resumable states are removed."""
     with (
         tempfile.TemporaryDirectory() as directory,
         Reporter("ours", steps, "silent") as reporter,
@@ -53,7 +53,7 @@ def train_silently(objective: PretrainingObjective, params: Params, steps: int, 
 
 
 class Ours:
-    """The loop's update, step by step, at a tenth of the peak rates: far from where training could diverge."""
+    """The product's update, one at a time, at a tenth of the peak learning rates, so that training cannot diverge."""
 
     def __init__(self, params: Params, data: Path, device: torch.device) -> None:
         self.params = params = resolved(params, device)
@@ -63,7 +63,7 @@ class Ours:
         self.objective.model.train()
 
     def update(self) -> float:
-        """Take the next update and return its real tokens."""
+        """Take the next update; return its number of real tokens."""
         microbatches = self.objective.microbatches(self.step)
         recipe, seed = self.params.pretrain, self.params.seed
         targets, _, _ = _update(self.objective, self.optimizers, microbatches, self.step, 0.1, recipe, seed)
@@ -73,7 +73,7 @@ class Ours:
 
 @dataclass
 class Features:
-    """The examples of our batches as a user of `transformers` holds them, an epoch after the other, in random order."""
+    """The examples of our batches in the format of `transformers`, one epoch after the other, in random order."""
 
     batches: PretrainingBatches | Phases
     seed: int = 0
@@ -85,7 +85,7 @@ class Features:
         copies = order.count // len(source)
         features: list[Feature] = []
         for positions in np.split(np.arange(order.count), range(CHUNK, order.count, CHUNK)):
-            segments = source.examples(order, epoch, positions // copies, positions % copies == 1)
+            segments = source.segments_at(order, epoch, positions // copies, positions % copies == 1)
             input_ids, token_type_ids = assemble(source, segments, self.batches.special)
             special = np.isin(input_ids, list(self.batches.special)).astype(np.int64)
             features += [
@@ -100,12 +100,12 @@ class Features:
         return [features[place] for place in np.random.default_rng([self.seed, epoch]).permutation(len(features))]
 
     def batched(self, size: int) -> Iterator[list[Feature]]:
-        """Yield batches of `size` examples without end; what is left of an epoch is left out."""
+        """Yield batches of `size` examples without end; the rest of an epoch that fills no batch is left out."""
         for epoch in count():
             features = self.epoch(epoch)
             yield from (features[at : at + size] for at in range(0, len(features) - size + 1, size))
 
 
 def real_tokens(features: list[Feature]) -> int:
-    """Return the tokens of some examples, padding not counted."""
+    """Return the number of tokens of examples, without padding."""
     return sum(len(feature["input_ids"]) for feature in features)

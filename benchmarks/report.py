@@ -1,4 +1,4 @@
-"""What a benchmark leaves: a file per subject, and one table of all of them, made from the files that are there."""
+"""The reports: files for each subject, and a summary of all subjects whose files exist."""
 
 import os
 import platform
@@ -21,7 +21,7 @@ REPORTS = Path("reports/benchmarks")
 SUMMARY = "summary.json"
 PACKAGES = ("torch", "transformers", "accelerate", "tokenizers", "datasets", "numpy", "pyarrow")
 FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "amx_bf16", "amx_int8")
-"""What decides how fast a CPU multiplies matrices."""
+"""Flags of a CPU that decide how fast it multiplies matrices."""
 COLUMNS = ("subject", "peer", "ours", "theirs", "ratio", "target", "met")
 
 
@@ -31,8 +31,8 @@ def cores() -> int:
 
 
 def machine() -> dict[str, Any]:
-    """Return the processor, its cores and the flags that matter, and the memory."""
-    cpuinfo = Path("/proc/cpuinfo")  # of Linux
+    """Return the processor, its cores, those of its flags that are in FLAGS, and the memory."""
+    cpuinfo = Path("/proc/cpuinfo")  # only on Linux
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.is_file() else []
     fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     flags = fields.get("flags", "").split()
@@ -56,7 +56,7 @@ def threads() -> dict[str, Any]:
 
 
 def write_subject(name: str, rows: Sequence[Row], seconds: float, directory: Path = REPORTS) -> None:
-    """Write what module `name` measured, as JSON with every raw value and as a table to read; renew the summary."""
+    """Write the rows of subject `name` as JSON, with all raw values, and as Markdown; update the summary."""
     content = {
         "machine": machine(),
         "versions": {"python": platform.python_version(), **{package: version(package) for package in PACKAGES}},
@@ -70,18 +70,18 @@ def write_subject(name: str, rows: Sequence[Row], seconds: float, directory: Pat
 
 
 def summary(directory: Path = REPORTS) -> list[dict[str, Any]]:
-    """Return {subject, peer, ratio, target, met} for every row of the reports that are there."""
+    """Return {subject, peer, ratio, target, met} for every row of the existing reports."""
     return [{key: row[key] for key in ("subject", "peer", "ratio", "target", "met")} for row in rows(directory)]
 
 
 def rows(directory: Path = REPORTS, names: Iterable[str] = SUBJECTS) -> list[dict[str, Any]]:
-    """Return the rows of the reports of `names` that are there."""
+    """Return the rows of the existing reports of `names`."""
     paths = [directory / f"{name}.json" for name in names]
     return [row for path in paths if path.is_file() for row in read_json(path)["rows"]]
 
 
 def table(title: str, rows: Sequence[dict[str, Any]]) -> "Table":
-    """Return rows of a report for the terminal."""
+    """Return rows of a report as a table for the terminal."""
     from rich.table import Table
 
     shown = Table(*COLUMNS, title=title, title_justify="left")

@@ -1,8 +1,8 @@
-"""Time and memory of the stages before training, against the size of the text: is the one linear and the other bounded?
+"""Time and memory of the stages before training against the size of the text: time is to be linear, memory bounded.
 
-The stages run as their own commands, on files of two sizes: text of no language, drawn for the purpose, and Arabic
-articles repeated with their words in another order, so that no copy is a near duplicate of another. Linear is the time
-of the processors, which other programs on the machine lengthen least.
+The stages run as commands on files of two sizes, with two texts: random text of no language, and Arabic articles
+repeated with their words in another order, so that no copy is a near duplicate. The time is processor time, which other
+programs on the machine affect least.
 """
 
 import json
@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from ruamel.yaml import YAML
 
-from benchmarks.arabic import ABSENT, BUILT, raw, there, until
+from benchmarks.arabic import ABSENT, BUILT, are_there, first_bytes, raw
 from benchmarks.corpus import STAGES
 from benchmarks.measure import Child, Row, Series, child
 from maskline.corpus.articles import Article
@@ -26,16 +26,16 @@ from maskline.settings.params import PARAMS
 MEGABYTES = {"arabic": (10, 40), "synthetic": (10, 40)}
 FULL_MEGABYTES = {"arabic": (50, 200), "synthetic": (250, 1000)}
 LINEAR = 1.1
-"""What a megabyte may take in the larger text, over what it takes in the smaller one."""
+"""Greatest ratio of the time per megabyte of the larger text to that of the smaller one."""
 MOST_BYTES = int(1.5 * 2**30)
 VOCAB_SIZE = 64_000
 WORDS, LINE_WORDS, LINE_SENTENCES, LINES = 1_000_000, 20, 5, 5
-"""Of the synthetic text: different words; words of a sentence, sentences of a line, lines of an article (the means)."""
+"""The synthetic text: number of different words; means of words per sentence, sentences per line, lines per article."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What the stages took for one text."""
+    """The time and memory of the stages for one text."""
 
     megabytes: float
     stages: dict[str, Child]
@@ -52,7 +52,7 @@ def full_rows() -> list[Row]:
 
 
 def _rows(name: str, sizes: tuple[int, int]) -> Iterator[Row]:
-    if name == "arabic" and not there():
+    if name == "arabic" and not are_there():
         yield Row("size, arabic", "memory", None, MOST_BYTES, "at most", note=ABSENT)
         return
     BUILT.parent.mkdir(exist_ok=True)
@@ -62,7 +62,7 @@ def _rows(name: str, sizes: tuple[int, int]) -> Iterator[Row]:
 
 
 def compare(subject: str, small: Run, large: Run) -> Iterator[Row]:
-    """Yield for each stage the row of processor time per megabyte, then that of the largest memory of any."""
+    """Yield the row of processor time per megabyte for each stage, then the row of the greatest memory of a stage."""
     sizes = [f"{run.megabytes:,.0f} MB" for run in (large, small)]
     for stage in large.stages:
         took = [run.stages[stage] for run in (large, small)]
@@ -82,10 +82,10 @@ def compare(subject: str, small: Run, large: Run) -> Iterator[Row]:
 
 
 def measure(articles: Iterator[Article], language: str, size: int, folder: Path) -> Run:
-    """Run the stages on the first `size` bytes of `articles`, all files below `folder`."""
+    """Run the stages on the first `size` bytes of `articles`; all files are in `folder`."""
     folder.mkdir(parents=True)
     with (folder / "articles.jsonl").open("w", encoding="utf-8") as file:
-        for article in until(size, articles):
+        for article in first_bytes(size, articles):
             file.write(json.dumps(article._asdict(), ensure_ascii=False) + "\n")
     settings = read_yaml(PARAMS)
     settings["corpus"] |= {"language": LANGUAGES[language], "source": "files"}
@@ -111,8 +111,8 @@ def measure(articles: Iterator[Article], language: str, size: int, folder: Path)
     return Run(size / 1e6, took)
 
 
-def arabic_again() -> Iterator[Article]:
-    """Yield the Arabic articles without end, from the second time on with the words of each line in another order."""
+def shuffled_arabic() -> Iterator[Article]:
+    """Yield the Arabic articles without end; from the second time on the words of each line are shuffled."""
     yield from raw()
     for copy in count(1):
         draw = np.random.default_rng(copy)
@@ -123,10 +123,10 @@ def arabic_again() -> Iterator[Article]:
 
 
 def synthetic() -> Iterator[Article]:
-    """Yield articles without end, each drawn by its number alone.
+    """Yield random articles without end; each depends on its number alone.
 
-    Words occur as 1 / (rank + 2.7) (Mandelbrot 1953), so that the frequent ones are short and new ones come all the
-    time. A sentence begins with a capital and ends with a full stop.
+    The frequency of a word is proportional to 1 / (rank + 2.7) (Mandelbrot 1953), so frequent words are short, and new
+    words keep coming. A sentence begins with a capital and ends with a full stop.
     """
     words = [_word(rank) for rank in range(1, WORDS + 1)]
     sums = np.cumsum(1 / (np.arange(WORDS) + 2.7))
@@ -142,7 +142,7 @@ def synthetic() -> Iterator[Article]:
 
 
 def _word(rank: int) -> str:
-    """Return a word of its own for each rank from 1 on, the longer the rarer: the rank in syllables as digits."""
+    """Return the word of a rank, counted from 1: the rank written with syllables as digits, so rare words are long."""
     word = ""
     while rank:
         rank, place = divmod(rank - 1, len(_SYLLABLES))
@@ -152,4 +152,4 @@ def _word(rank: int) -> str:
 
 _SYLLABLES = [consonant + vowel for consonant in "bcdfghklmnprstvz" for vowel in "aeiou"]
 LANGUAGES = {"synthetic": "en", "arabic": "ar"}
-TEXTS: dict[str, Callable[[], Iterator[Article]]] = {"arabic": arabic_again, "synthetic": synthetic}
+TEXTS: dict[str, Callable[[], Iterator[Article]]] = {"arabic": shuffled_arabic, "synthetic": synthetic}

@@ -1,4 +1,4 @@
-"""How long commands take that have nothing to do: `--help` of each, and `dvc repro` of what is up to date."""
+"""The time of commands that have nothing to do: `--help` of each command, and `dvc repro` when all is up to date."""
 
 import shutil
 import sys
@@ -11,7 +11,7 @@ from benchmarks.measure import REPETITIONS, Row, Series, child
 HELP_SECONDS = 0.5
 REPRO_SECONDS = 3.0
 PROJECT = ("src", "pipeline", "dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", ".gitignore")
-"""What `dvc repro` looks at."""
+"""The files that `dvc repro` reads."""
 DVC = (sys.executable, "-m", "dvc")
 
 
@@ -26,7 +26,7 @@ def commands() -> list[str]:
 
 
 def help_row() -> Row:
-    """Return the row of the command that takes longest, Python's own start not counted."""
+    """Return the row of the slowest command, without the time that Python itself takes to start."""
     python = [sys.executable, "-c", "pass"]
     beyond: dict[str, list[float]] = {name: [] for name in commands()}
     for turn in range(-1, REPETITIONS):
@@ -42,7 +42,7 @@ def help_row() -> Row:
 
 
 def repro_row() -> Row:
-    """Return the row of `dvc repro` where every stage is up to date, beside that of a project without stages."""
+    """Return the row of `dvc repro` with every stage up to date; its note has the time without any stage."""
     with tempfile.TemporaryDirectory() as folder:
         ours, bare = up_to_date(Path(folder) / "ours"), without_stages(Path(folder) / "bare")
         seconds: dict[Path, list[float]] = {ours: [], bare: []}
@@ -57,7 +57,7 @@ def repro_row() -> Row:
 
 
 def up_to_date(folder: Path) -> Path:
-    """Make `folder` a copy of this project whose stages all have run, as far as DVC can tell."""
+    """Make `folder` a copy of this project in which all stages have run, as far as DVC can tell."""
     from dvc.repo import Repo
 
     copy(folder, PROJECT)
@@ -66,7 +66,7 @@ def up_to_date(folder: Path) -> Path:
     for path in files:
         if path.is_file():  # of the project itself
             continue
-        # A directory has a file in it; what that holds is all the same.
+        # A directory gets one file; its content does not matter.
         file = path if path.suffix else path / "content"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(path.name, encoding="utf-8")
@@ -77,7 +77,7 @@ def up_to_date(folder: Path) -> Path:
 
 
 def without_stages(folder: Path) -> Path:
-    """Make `folder` a project in which DVC has nothing to look at."""
+    """Make `folder` a project without stages."""
     copy(folder, (".dvc/config",))
     (folder / "dvc.yaml").write_text("stages: {}\n", encoding="utf-8")
     return folder

@@ -1,4 +1,4 @@
-"""Token shards of no language, where speed does not ask for one: ids by Zipf's law, every example full."""
+"""Synthetic token shards for measurements of speed: ids by Zipf's law, every example of the greatest length."""
 
 from pathlib import Path
 
@@ -11,21 +11,21 @@ from maskline.shards.store import ShardWriter
 from maskline.tokenization.special import SPECIAL_TOKENS
 from maskline.vocabulary.normalization import normalizer
 from maskline.vocabulary.save import save
-from maskline.vocabulary.wordpiece import assemble
+from maskline.vocabulary.wordpiece import from_vocabulary
 
 SENTENCES = 5
-"""Sentences of a document, all of one length, so that two documents give pairs without padding."""
+"""Sentences per document, all of one length, so that two documents give pairs without padding."""
 
 
 def write_data(directory: Path, params: Params, vocab_size: int, documents: int) -> Path:
-    """Write tokenizer, tokens and validation to `directory`, laid out as `data`, and return it.
+    """Write tokenizer, tokens and validation set to `directory`, with the layout of `data`; return `directory`.
 
-    Every document is one example of `pretrain.max_seq_length` tokens. Its ids are drawn with a frequency that falls as
-    1 / (rank + 2.7) (Mandelbrot 1953), the rank being the id's place behind the special ones.
+    Every document is one example of `pretrain.max_seq_length` tokens. The frequency of an id is proportional to
+    1 / (rank + 2.7) (Mandelbrot 1953), where the rank is its place after the special tokens.
     """
     pieces = [*SPECIAL_TOKENS, *(f"w{number}" for number in range(len(SPECIAL_TOKENS), vocab_size))]
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
-    save(assemble(vocabulary, normalizer(params.tokenizer, "en")), directory / "tokenizer", params.tokenizer, {})
+    save(from_vocabulary(vocabulary, normalizer(params.tokenizer, "en")), directory / "tokenizer", params.tokenizer, {})
     provenance = {"tokenizer": sha256(directory / "tokenizer" / MANIFEST)}
 
     length = (params.pretrain.max_seq_length - 3) // SENTENCES

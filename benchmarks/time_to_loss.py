@@ -1,11 +1,12 @@
-"""Time to loss: how long ours and the recipe of `transformers` take to the same validation MLM loss on the default run.
+"""Time to loss: the time of ours and of the recipe of `transformers` to the same validation MLM loss, default run.
 
-Both train the same architecture on the same windows of text and are scored by the same code on the fixed validation
-set. A time is the number of updates times what an update takes on all cores, measured for both side by side: what else
-the machine does during a long run is in no figure, and HF may leave out the logits that its loss ignores, which
-changes no number of it, while an update of HF is timed as it stands. A time leaves out loading, scoring and resumable
-states for both, and for HF making lists of its examples. HF's learning rate falls over the updates that fit, as if its
-user had known.
+Both train the same architecture on the same windows of text. The same code scores both on the fixed validation set.
+
+A time is the number of updates times the time of an update on all cores, measured for both side by side. So other work
+of the machine during a long run does not count. In the long run HF leaves out the logits that its loss ignores, which
+does not change its losses; its update is timed with all logits. A time does not include loading, scoring and resumable
+states, and for HF not the making of its lists of examples. HF's learning rate falls over exactly the updates that fit
+into the time, as if its user had known their number.
 """
 
 from contextlib import suppress
@@ -32,25 +33,25 @@ from maskline.training.loop import Cadence, Metrics
 SUBJECT = "time to loss"
 SECONDS = 240.0
 LEARNING_RATES = (3e-4, 1e-3, 3e-3)
-"""Of HF; for a model this small the best is between the ends."""
+"""Learning rates of HF; for a model this small the best is not at the ends."""
 MASKED = 0.15
-"""The share that HF's collator masks by default; ours masks as the default run does."""
+"""The share that HF masks, its collator's default; ours masks as in the default run."""
 WARMUP_SHARE = 0.05
 SHARES = (1 / 5, 2 / 5, 4 / 5)
-"""Of HF's time: what ours is planned for, one after the other until its loss is reached."""
+"""Shares of HF's time for which ours is planned, tried one after the other until it reaches HF's loss."""
 SCORES = 8
-"""Of ours in a run."""
+"""How often ours is scored in a run."""
 CHASE_SECONDS = 2400.0
 CHASE_SCORES = 40
-PACE_UPDATES = 20
-"""In a turn of measuring what an update takes."""
+TURN_UPDATES = 20
+"""Updates per turn when the time of an update is measured."""
 RECORD = "time_to_loss_sweep.json"
 CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
-class Pace:
-    """What an update takes, in seconds."""
+class UpdateSeconds:
+    """The time of an update, in seconds."""
 
     ours: float
     hf: float
@@ -58,7 +59,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Score:
-    """How far a run was."""
+    """The scores of a run after some updates."""
 
     seconds: float
     updates: int
@@ -67,7 +68,7 @@ class Score:
 
 
 def rows() -> list[Row]:
-    """Run HF once, at the best learning rate of the recorded sweep, and ours until it is where HF came to.
+    """Run HF once, at the best learning rate of the recorded sweep, and ours until it reaches HF's loss.
 
     Raises:
         UserError: no sweep is recorded.
@@ -77,30 +78,33 @@ def rows() -> list[Row]:
         raise UserError(f"{path} is missing: run `python -m benchmarks time_to_loss --full` once, for an hour")
     record = read_json(path)
     params, data = _prepare()
-    pace = measured_pace(params, data)
-    return [_against_hf(params, data, pace, hugging_face(params, data, record["best"], SECONDS, pace)), _chase(record)]
+    per_update = measured_update_seconds(params, data)
+    return [
+        _against_hf(params, data, per_update, hugging_face(params, data, record["best"], SECONDS, per_update)),
+        _chase(record),
+    ]
 
 
 def full_rows() -> list[Row]:
-    """Try every learning rate of HF, then chase the loss that ours has after as long; record both."""
+    """Try every learning rate of HF; then train HF until it has the loss of ours after the same time. Record both."""
     params, data = _prepare()
-    pace = measured_pace(params, data)
-    sweep = {rate: hugging_face(params, data, rate, SECONDS, pace) for rate in LEARNING_RATES}
+    per_update = measured_update_seconds(params, data)
+    sweep = {rate: hugging_face(params, data, rate, SECONDS, per_update) for rate in LEARNING_RATES}
     best = min(sweep, key=lambda rate: sweep[rate][-1].mlm_loss)
     if best in (min(sweep), max(sweep)):
         typer.echo(f"HF's best learning rate, {best:g}, ends the sweep: a better one may lie beyond", err=True)
     record: dict[str, Any] = {
         "seconds": SECONDS,
-        "pace": asdict(pace),
+        "pace": asdict(per_update),
         "sweep": [{"peak_lr": rate, **asdict(scores[-1])} for rate, scores in sweep.items()],
         "best": best,
     }
-    write_json(REPORTS / RECORD, record)  # the chase takes most of an hour and may not be seen to its end
-    goal = ours(params, data, SECONDS, pace)[-1]
-    chase = hugging_face(params, data, best, CHASE_SECONDS, pace, goal.mlm_loss)
+    write_json(REPORTS / RECORD, record)  # saved now: the rest takes most of an hour and may be stopped
+    goal = ours(params, data, SECONDS, per_update)[-1]
+    chase = hugging_face(params, data, best, CHASE_SECONDS, per_update, goal.mlm_loss)
     record |= {"ours": asdict(goal), "chase": [asdict(score) for score in chase]}
     write_json(REPORTS / RECORD, record)
-    return [_against_hf(params, data, pace, sweep[best]), _chase(record)]
+    return [_against_hf(params, data, per_update, sweep[best]), _chase(record)]
 
 
 def _prepare() -> tuple[Params, Path]:
@@ -108,10 +112,10 @@ def _prepare() -> tuple[Params, Path]:
     return resolved(load(PARAMS), CPU), reference_data()
 
 
-def _against_hf(params: Params, data: Path, pace: Pace, theirs: list[Score]) -> Row:
-    """Return how many times sooner ours reaches HF's last loss."""
+def _against_hf(params: Params, data: Path, per_update: UpdateSeconds, theirs: list[Score]) -> Row:
+    """Return the row of HF's time over ours to HF's last loss."""
     goal = theirs[-1]
-    reached = next((score for share in SHARES if (score := _reach(params, data, pace, goal, share))), None)
+    reached = next((score for share in SHARES if (score := _reach(params, data, per_update, goal, share))), None)
     note = f"HF: {goal.mlm_loss:.3f} nats after {goal.updates:,} updates"
     if reached is None:
         return Row(SUBJECT, "HF, its best of three learning rates", None, 5.0, note=f"{note}; ours did not reach it")
@@ -125,13 +129,13 @@ def _against_hf(params: Params, data: Path, pace: Pace, theirs: list[Score]) -> 
     )
 
 
-def _reach(params: Params, data: Path, pace: Pace, goal: Score, share: float) -> Score | None:
-    last = ours(params, data, share * goal.seconds, pace, goal.mlm_loss)[-1]
+def _reach(params: Params, data: Path, per_update: UpdateSeconds, goal: Score, share: float) -> Score | None:
+    last = ours(params, data, share * goal.seconds, per_update, goal.mlm_loss)[-1]
     return last if last.mlm_loss <= goal.mlm_loss else None
 
 
 def _chase(record: dict[str, Any]) -> Row:
-    """Return how many times longer HF takes to the loss that ours has after `SECONDS`."""
+    """Return the row of HF's time over ours to the loss that ours has after `SECONDS`."""
     if "chase" not in record:
         return Row(
             SUBJECT, f"HF to the loss of ours at {SECONDS:.0f} s", None, None, note="not measured: --full takes an hour"
@@ -149,17 +153,17 @@ def _chase(record: dict[str, Any]) -> Row:
     )
 
 
-def measured_pace(params: Params, data: Path) -> Pace:
-    """Return what an update of ours and of HF takes on this machine now, measured in turns."""
+def measured_update_seconds(params: Params, data: Path) -> UpdateSeconds:
+    """Return the time of an update of ours and of HF on this machine, measured in turns."""
     contender, peer = Ours(params, data, CPU), _peer(HuggingFace, params, data, Recipe())
     batches = Features(contender.objective.batches).batched(params.pretrain.global_batch)
 
     contenders = {
-        "ours": turn(contender.update, PACE_UPDATES),
-        "HF": turn(lambda: peer.update(next(batches)), PACE_UPDATES),
+        "ours": turn(contender.update, TURN_UPDATES),
+        "HF": turn(lambda: peer.update(next(batches)), TURN_UPDATES),
     }
     rates = interleaved(contenders, "updates")
-    return Pace(1 / rates["ours"].median, 1 / rates["HF"].median)
+    return UpdateSeconds(1 / rates["ours"].median, 1 / rates["HF"].median)
 
 
 def _peer(kind: type[HuggingFace], params: Params, data: Path, recipe: Recipe) -> HuggingFace:
@@ -168,13 +172,13 @@ def _peer(kind: type[HuggingFace], params: Params, data: Path, recipe: Recipe) -
 
 
 def hugging_face(
-    params: Params, data: Path, peak_lr: float, seconds: float, pace: Pace, until: float | None = None
+    params: Params, data: Path, peak_lr: float, seconds: float, per_update: UpdateSeconds, until: float | None = None
 ) -> list[Score]:
-    """Train HF for as many updates as `seconds` hold, or until its validation MLM loss is `until` at most.
+    """Train HF for the updates that fit into `seconds`, or until its validation MLM loss is at most `until`.
 
-    It is scored at the end, and `CHASE_SCORES` times where there is an `until`; returns its scores, the last last.
+    It is scored at the end, or, with `until`, `CHASE_SCORES` times. Return its scores in their order.
     """
-    updates = max(2, round(seconds / pace.hf))
+    updates = max(2, round(seconds / per_update.hf))
     warmup = max(1, round(WARMUP_SHARE * updates))
     judge = objective(params, data, CPU)
     recipe = Recipe(peak_lr, lambda step: linear(step + 1, updates, warmup))
@@ -188,22 +192,24 @@ def hugging_face(
             continue
         missing = from_hugging_face(judge.model, peer.model.state_dict())
         assert not missing
-        scores.append(_score(done, pace.hf, judge.evaluate()))
+        scores.append(_score(done, per_update.hf, judge.evaluate()))
         _say(f"HF, learning rate {peak_lr:g}", scores[-1])
         if until is not None and scores[-1].mlm_loss <= until:
             break
     return scores
 
 
-def ours(params: Params, data: Path, seconds: float, pace: Pace, until: float | None = None) -> list[Score]:
-    """Train ours by the product's loop for as many updates as `seconds` hold, or until its loss is `until` at most."""
+def ours(
+    params: Params, data: Path, seconds: float, per_update: UpdateSeconds, until: float | None = None
+) -> list[Score]:
+    """Train ours with the product's loop for the updates that fit into `seconds`, or until its loss is `until`."""
     recipe = params.pretrain
     reference = objective(params, data, CPU).steps
-    steps = max(2, round(seconds / pace.ours))
+    steps = max(2, round(seconds / per_update.ours))
     warmup = min(steps - 1, round(recipe.warmup_steps * steps / max(steps, reference)))
     planned = recipe.model_copy(update={"steps": steps, "epochs": None, "warmup_steps": warmup})
     params = params.model_copy(update={"pretrain": planned})
-    watched = Watched(params, data, pace, until)
+    watched = Watched(params, data, per_update, until)
     cadence = Cadence(max(1, steps // SCORES), recipe.checkpoint_every, recipe.log_every or steps)
     with suppress(Reached):
         train_silently(watched, params, steps, cadence)
@@ -211,37 +217,41 @@ def ours(params: Params, data: Path, seconds: float, pace: Pace, until: float | 
 
 
 class Reached(Exception):  # noqa: N818
-    """The loss that a run was for."""
+    """A run has reached the loss `until`."""
 
 
 class Watched(PretrainingObjective):
-    """The product's objective, whose scores are noted with the updates taken so far."""
+    """The product's objective, which also records its scores and updates."""
 
-    def __init__(self, params: Params, data: Path, pace: Pace, until: float | None) -> None:
+    def __init__(self, params: Params, data: Path, per_update: UpdateSeconds, until: float | None) -> None:
         made = objective(params, data, CPU)
         super().__init__(made.model, made.batches, made.validation, params.pretraining(), CPU)
-        self.pace = pace
+        self.per_update = per_update
         self.until = until
         self.scores: list[Score] = []
 
     def microbatches(self, step: int) -> list[Any]:
-        """Return the batches of update `step`, which is counted."""
+        """Return the batches of update `step`, and count it."""
         self.updates = step + 1
         return super().microbatches(step)
 
     def evaluate(self) -> Metrics:
-        """Score, note it, and end the run where that is what it was for."""
+        """Return the scores and record them; end the run if its loss is at most `until`.
+
+        Raises:
+            Reached: the run has ended.
+        """
         metrics = super().evaluate()
-        self.scores.append(_score(self.updates, self.pace.ours, metrics))
+        self.scores.append(_score(self.updates, self.per_update.ours, metrics))
         _say("ours", self.scores[-1])
         if self.until is not None and self.scores[-1].mlm_loss <= self.until:
             raise Reached
         return metrics
 
 
-def _score(updates: int, pace: float, metrics: Metrics) -> Score:
+def _score(updates: int, update_seconds: float, metrics: Metrics) -> Score:
     assert metrics["mlm_loss"] is not None
-    return Score(updates * pace, updates, metrics["mlm_loss"], metrics["nsp_accuracy"])
+    return Score(updates * update_seconds, updates, metrics["mlm_loss"], metrics["nsp_accuracy"])
 
 
 def _say(who: str, score: Score) -> None:

@@ -1,4 +1,4 @@
-"""The stage `tokenize`, sentences and shard writing included, beside raw tokenizing of the same text, on all cores."""
+"""The stage `tokenize`, with sentence splitting and writing, against tokenizing alone; same text, all cores."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.arabic import ABSENT, Arabic, arabic, there
+from benchmarks.arabic import ABSENT, Arabic, arabic, are_there
 from benchmarks.measure import Row, against, child, interleaved
 from benchmarks.report import cores
 from maskline.corpus.articles import read_articles
@@ -23,16 +23,16 @@ from maskline.tokenization.load import load_tokenizer
 
 SUBJECT = "tokenize stage"
 ARTICLES = 1000
-"""How many a peer is given at once."""
+"""Articles that a peer is given at once."""
 TARGETS = {"encode_batch_fast": 0.85, "encode_batch": None, "datasets.map": 1.2}
 MEMORY = "peak memory at 200 MB of text over that at 10 MB"
 FLAT = 1.1
-"""What is flat: a tenth is what peaks differ by between runs."""
+"""Greatest ratio that counts as constant memory: peaks differ by a tenth between runs."""
 
 
 def rows() -> list[Row]:
     """Measure speed on all articles, and the memory of the command on 10 MB and on 200 MB."""
-    if not there():
+    if not are_there():
         peers = [*TARGETS.items(), (MEMORY, FLAT)]
         return [Row(SUBJECT, peer, None, target, note=ABSENT) for peer, target in peers]
     data = arabic()
@@ -40,18 +40,18 @@ def rows() -> list[Row]:
 
 
 def speed(data: Arabic) -> list[Row]:
-    """Return how many times faster than each peer the stage is; all ids are checked to be theirs."""
+    """Return the rows of the stage's speed over that of each peer, after a check that all ids are equal."""
     contest = Contest(data)
     with tempfile.TemporaryDirectory() as directory:
         contest.check(Path(directory))
-        series = interleaved(contest.contenders(Path(directory)), "MB", warmup=0)  # the check was one
+        series = interleaved(contest.contenders(Path(directory)), "MB", warmup=0)  # the check was a warm-up
     ours = series.pop("ours")
     note = f"{contest.megabytes:.0f} MB of Arabic, every id checked"
     return [against(SUBJECT, ours, theirs, TARGETS[name], note=note) for name, theirs in series.items()]
 
 
 class Contest:
-    """The stage and its peers, over the same articles."""
+    """The stage and its peers, on the same articles."""
 
     def __init__(self, data: Arabic) -> None:
         self.data = data
@@ -61,7 +61,7 @@ class Contest:
         self.megabytes = sum(len(text.encode()) for text in self.texts) / 1e6
 
     def contenders(self, scratch: Path) -> dict[str, Any]:
-        """Return what takes turns, each a function that gives the megabytes of text that it read."""
+        """Return the contenders for `interleaved`; each returns the megabytes of text that it read."""
         return {
             "ours": lambda: self.stage(scratch / "tokens"),
             "encode_batch_fast": lambda: self.raw(self.backend.encode_batch_fast),
@@ -85,14 +85,14 @@ class Contest:
 
     def raw(self, encode: Any) -> float:
         """Tokenize articles in memory, on threads, and keep nothing."""
-        # datasets.map leaves "false" behind in the environment of C, where Python does not see it.
+        # datasets.map leaves "false" in the environment of C, which os.environ does not show.
         os.putenv("TOKENIZERS_PARALLELISM", "true")
         for texts in _batches(self.texts):
             encode(texts, add_special_tokens=False)
         return self.megabytes
 
     def datasets_map(self, directory: Path) -> float:
-        """Tokenize as the documentation of `datasets` has it, a process for each core, from Parquet to Arrow files."""
+        """Tokenize as in the documentation of `datasets`, with a process for each core, from Parquet to Arrow files."""
         from datasets import Dataset, disable_progress_bars
 
         disable_progress_bars()
@@ -111,10 +111,10 @@ class Contest:
         return self.megabytes
 
     def check(self, scratch: Path) -> None:
-        """Check that the stage writes the very ids that the tokenizer gives for the same sentences.
+        """Check that the stage writes the same ids as the tokenizer gives for the same sentences.
 
         Raises:
-            RuntimeError: it does not.
+            RuntimeError: it writes other ids.
         """
         self.stage(scratch / "tokens")
         shards = iter(TokenShards(scratch / "tokens"))
@@ -133,7 +133,7 @@ class Contest:
 
 
 def memory(data: Arabic) -> Row:
-    """Return the row of what the command takes, processes included, for 200 MB of text against 10 MB."""
+    """Return the row of the command's peak memory, with its processes, for 200 MB of text over that for 10 MB."""
     with tempfile.TemporaryDirectory() as directory:
         peaks = [_peak(data, corpus, Path(directory)) for corpus in (data.small, data.large)]
     small, large = (f"{peak / 1e6:,.0f} MB" for peak in peaks)

@@ -1,4 +1,4 @@
-"""The training step: real tokens per second of ours and of the peers, each update with its masking and collating."""
+"""The training step: real tokens per second of ours and of the peers, with masking and collating in each update."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -26,20 +26,20 @@ from maskline.tokenization.load import load_tokenizer
 
 @dataclass(frozen=True)
 class Cell:
-    """A model, its batches, and what is to be reached."""
+    """A model, its batches, and the targets."""
 
     subject: str
     sections: Mapping[str, dict[str, Any]]
-    """Section of params.yaml -> what differs from the reference run there."""
+    """Section of params.yaml -> the values that differ from the reference run."""
     vocab_size: int | None
-    """Of synthetic text; None for the reference run's own tokenizer and text."""
+    """Vocabulary size of synthetic text; None: the tokenizer and text of the reference run."""
     updates: Mapping[str, int]
-    """Contender -> its updates in one turn, so that each takes about as long: `ours` and the peers."""
+    """Contender (`ours` or a peer) -> its updates in one turn, chosen so that all turns take about as long."""
     targets: Mapping[str, float]
     """Peer -> how many times faster ours should be."""
 
     def params(self) -> Params:
-        """Return the reference run's parameters with those of the cell."""
+        """Return the reference run's parameters, changed by the cell's sections."""
         content = read_yaml(PARAMS)
         for section, values in self.sections.items():
             content[section] |= values
@@ -47,19 +47,19 @@ class Cell:
 
 
 def transformer(layers: int, hidden: int, heads: int, positions: int = 128) -> dict[str, Any]:
-    """Return a section `model` of BERT's proportions: the feed-forward network is four times as wide."""
+    """Return a section `model` with BERT's proportions: the feed-forward network is four times as wide."""
     sizes = {"layers": layers, "hidden": hidden, "heads": heads, "intermediate": 4 * hidden}
     return sizes | {"max_positions": positions, "activation": "gelu", "dropout": 0.0}
 
 
 def recipe(batch: int) -> dict[str, Any]:
-    """Return a section `pretrain` that trains as the peers do: AdamW on everything, batches of one piece."""
+    """Return a section `pretrain` that trains as the peers do: AdamW for all weights, one microbatch per update."""
     sizes = {"global_batch": batch, "micro_batch": batch, "max_seq_length": 128, "nsp": True}
     return sizes | {"optimizer": "adamw", "clip_norm": 1.0}
 
 
 MASKING = {"rate": 0.15, "final_rate": None}
-"""A section `masking`: that of BERT."""
+"""A section `masking` with BERT's rate."""
 LARGE_VOCABULARY = Cell(
     "training step, 64k vocabulary",
     {"model": transformer(4, 128, 4), "pretrain": recipe(32), "masking": MASKING},
@@ -95,7 +95,7 @@ def rows() -> list[Row]:
 
 
 def measure(cell: Cell, device: torch.device, repetitions: int = 5) -> list[Row]:
-    """Measure ours against every peer that `cell` has a target for, HF also at our precision."""
+    """Measure ours against every peer for which `cell` has a target, and against HF at our precision."""
     with tempfile.TemporaryDirectory() as directory:
         contest = Contest(cell, device, Path(directory))
         contenders = contest.contenders()
@@ -115,10 +115,10 @@ def measure(cell: Cell, device: torch.device, repetitions: int = 5) -> list[Row]
 
 
 class Contest:
-    """The contenders of a cell, fed with the same examples."""
+    """The contenders of a cell, on the same examples."""
 
     def __init__(self, cell: Cell, device: torch.device, scratch: Path) -> None:
-        """Build them; synthetic text goes to the directory `scratch`."""
+        """Build the contenders; synthetic text is written to the directory `scratch`."""
         self.cell = cell
         self.device = device
         self.params = resolved(cell.params(), device)
@@ -143,7 +143,7 @@ class Contest:
             self.peers["HF at our precision"] = hugging_face(recipe=Recipe(precision="bf16"))
 
     def contenders(self) -> dict[str, Callable[[], float]]:
-        """Return a turn of each: a few updates that give their real tokens."""
+        """Return the contenders for `interleaved`: each takes a few updates and returns their real tokens."""
         batch = self.params.pretrain.global_batch
         turns: dict[str, Callable[[], float]] = {"ours": self._turn("ours", self.ours.update)}
         for name, peer in self.peers.items():
@@ -159,7 +159,7 @@ class Contest:
         return turn
 
     def against_trainer(self, by_hand: Series) -> Row:
-        """Return how near our hand-written HF step is to the real `Trainer`, run once."""
+        """Return the row of our own HF loop over the real `Trainer`, which runs once."""
         peer = HuggingFace(self.params, self.data / "tokenizer", Recipe(), self.device)
         batch = self.params.pretrain.global_batch
         examples = self.features.epoch(0)[: batch * (TRAINER_UPDATES + TRAINER_WARMUP)]
@@ -169,11 +169,11 @@ class Contest:
         return replace(row, note="one run of the real Trainer; shows that the HF that others are held against is fair")
 
     def peak(self) -> Callable[[], float]:
-        """Return a turn of what the machine can do at most at our precision, which gives its operations."""
+        """Return a contender that runs the fastest matrix product at our precision and returns its operations."""
         return fastest_product(self.device, self.params.pretrain.precision)
 
     def against_peak(self, ours: Series, peak: Series) -> Row:
-        """Return the share that our model FLOPs have of the turns of `peak`."""
+        """Return the row of our model FLOPs per second over those of `peak`."""
         batch = self.ours.objective.microbatches(0)[0]
         per_token = training_flops(self.params.model, self.vocab_size, batch) / batch.tokens
         model = Series("ours", "FLOP/s", tuple(rate * per_token for rate in ours.values))

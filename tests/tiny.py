@@ -15,7 +15,6 @@ from maskline.tokenization.special import SPECIAL_TOKENS
 from maskline.vocabulary.normalization import normalizer
 from maskline.vocabulary.save import save
 from maskline.vocabulary.settings import TokenizerParams
-from maskline.vocabulary.wordpiece import assemble
 
 VOCAB_SIZE = 97
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4)
@@ -107,7 +106,7 @@ def write_tokenizer(directory):
     params = tokenizer_params()
     pieces = [*SPECIAL_TOKENS, *(f"w{number}" for number in ORDINARY)]
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
-    save(assemble(vocabulary, normalizer(params, "en")), directory, params, {})
+    save(from_vocabulary(vocabulary, normalizer(params, "en")), directory, params, {})
     return directory
 
 

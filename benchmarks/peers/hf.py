@@ -1,4 +1,4 @@
-"""HF: what the documentation of `transformers` leads to, by hand and through its `Trainer`."""
+"""HF: training as in the documentation of `transformers`, with a loop of our own and with its `Trainer`."""
 
 import time
 from collections.abc import Sequence
@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from benchmarks.peers.peer import IGNORE, Batch, Feature, Peer, Recipe
+from benchmarks.peers.peer import Batch, Feature, Peer, Recipe
+from maskline.core.labels import IGNORE_INDEX
 from maskline.model.convert import config
 from maskline.settings.params import Params
 
@@ -50,25 +51,25 @@ class HuggingFace(Peer):
 
 
 class LabelledHuggingFace(HuggingFace):
-    """HF without the logits that its loss ignores: the same loss sooner, for long runs whose updates are counted."""
+    """HF without the logits that its loss ignores: the same loss in less time, for long runs that are not timed."""
 
     def loss(self, batch: Batch) -> Tensor:
         """Return the same loss."""
         model: Any = self.model
         labels = batch["labels"]
-        labelled = labels != IGNORE
+        labelled = labels != IGNORE_INDEX
         encoded = model.bert(**{name: batch[name] for name in ("input_ids", "token_type_ids", "attention_mask")})
         loss = F.cross_entropy(model.cls.predictions(encoded[0][labelled]), labels[labelled])
         if self.nsp:
             pairs = model.cls.seq_relationship(encoded[1])
-            loss = loss + F.cross_entropy(pairs, batch["next_sentence_label"], ignore_index=IGNORE)
+            loss = loss + F.cross_entropy(pairs, batch["next_sentence_label"], ignore_index=IGNORE_INDEX)
         return loss
 
 
 def trainer_rate(peer: HuggingFace, features: Sequence[Feature], batch: int, updates: int, warmup: int) -> float:
-    """Return the real tokens per second of `updates` updates by the real `Trainer`, after `warmup` others.
+    """Return the real tokens per second of `updates` updates of the real `Trainer`, after `warmup` others.
 
-    It trains `peer.model` on, on the CPU in float32, as its documentation says, in the order of its own sampler.
+    It trains `peer.model` further, on the CPU in float32, as in its documentation, in the order of its own sampler.
     """
     import tempfile
 
@@ -105,5 +106,5 @@ def trainer_rate(peer: HuggingFace, features: Sequence[Feature], batch: int, upd
             peer.model, arguments, data_collator=collate, train_dataset=list(features), callbacks=[Watch()]
         )
         trainer.train()
-    # The collator may be a batch ahead of the model: count what the updates between the two stamps were given.
+    # The collator may be a batch ahead of the model: count the tokens of the updates between the two stamps.
     return sum(tokens[warmup : warmup + updates]) / (stamps[-1] - stamps[warmup - 1])

@@ -7,16 +7,14 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-IGNORE = -100
-"""The label that no loss counts, here and in `transformers`."""
 Batch = dict[str, Tensor]
 Feature = dict[str, Any]
-"""An example as a tokenizer of `transformers` gives it, unmasked: `input_ids`, `token_type_ids` and
-`special_tokens_mask`, lists of one length, and `next_sentence_label`."""
+"""An unmasked example as a tokenizer of `transformers` returns it: `input_ids`, `token_type_ids` and
+`special_tokens_mask`, lists of equal length, and `next_sentence_label`."""
 
 
 def linear(step: int, steps: int, warmup_steps: int) -> float:
-    """Return what `get_linear_schedule_with_warmup` multiplies the learning rate by at update `step`."""
+    """Return the factor of the learning rate at update `step` by `get_linear_schedule_with_warmup`."""
     if step < warmup_steps:
         return step / warmup_steps
     return max(0.0, (steps - step) / (steps - warmup_steps))
@@ -24,11 +22,11 @@ def linear(step: int, steps: int, warmup_steps: int) -> float:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a peer is trained."""
+    """The hyperparameters of a peer."""
 
     peak_lr: float = 1e-4
     schedule: Callable[[int], float] = lambda step: linear(step, 10_000, 100)
-    """Update, counted from 0 -> what `peak_lr` is multiplied by."""
+    """Update, counted from 0 -> factor of `peak_lr`."""
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.01
@@ -37,10 +35,10 @@ class Recipe:
 
 
 class Peer:
-    """A model that is trained on features; its own are the model, the loss and how a batch is made."""
+    """A model trained on features; a subclass has its own model, loss and batches."""
 
     def __init__(self, model: nn.Module, recipe: Recipe, device: torch.device, *, fused: bool | None) -> None:
-        """Train `model` by `recipe` with AdamW, `fused` or as PyTorch runs it unasked."""
+        """Train `model` by `recipe` with AdamW; `fused` None is PyTorch's default."""
         self.model = model.to(device).train()
         self.recipe = recipe
         self.device = device

@@ -1,8 +1,8 @@
-"""plain: the loop that a reader of the paper writes (Devlin et al. 2019).
+"""plain: the training loop that a reader of the paper writes (Devlin et al. 2019).
 
-`nn.MultiheadAttention`, logits over the whole vocabulary at every position, padding kept, AdamW as PyTorch runs it
-unasked. The reader knows that nobody looks at attention weights, and that BERT's decoder is tied; a `linear` head is
-the one matrix that a textbook's Transformer ends in.
+It has `nn.MultiheadAttention`, logits over the whole vocabulary at every position, padded batches, and AdamW with
+PyTorch's defaults. The reader knows that attention weights need not be returned, and that BERT's decoder is tied. The
+head `linear` is a single matrix, as at the end of a textbook Transformer.
 """
 
 # Dimensions: B batch, T sequence, D hidden, V vocabulary.
@@ -14,14 +14,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from benchmarks.peers.peer import IGNORE, Batch, Feature, Peer, Recipe
+from benchmarks.peers.peer import Batch, Feature, Peer, Recipe
+from maskline.core.labels import IGNORE_INDEX
 from maskline.examples.settings import MaskingRates
 from maskline.model.settings import ModelParams
 from maskline.settings.params import Params
 from maskline.tokenization.load import SpecialIds
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"gelu": F.gelu, "relu": F.relu}
-# Ours and Hugging Face's, longer names first.
+# (name here, Hugging Face's name), longer names first.
 _NAMES = (
     ("embedding_norm", "bert.embeddings.LayerNorm"),
     ("token.", "bert.embeddings.word_embeddings."),
@@ -92,8 +93,8 @@ class Bert(nn.Module):
         if not self.linear:
             self.decoder.weight = self.token.weight
 
-    def encode(self, input_ids: Tensor, token_type_ids: Tensor, padding: Tensor) -> Tensor:
-        """Encode input_ids, (B, T), where `padding`, (B, T) bool, tells what to leave out -> (B, T, D)."""
+    def hidden_states(self, input_ids: Tensor, token_type_ids: Tensor, padding: Tensor) -> Tensor:
+        """Encode input_ids (B, T) -> (B, T, D); padding is (B, T) bool, True = padding."""
         positions = torch.arange(input_ids.shape[1], device=input_ids.device)
         x = self.token(input_ids) + self.position(positions) + self.segment(token_type_ids)
         x = self.dropout(self.embedding_norm(x))
@@ -126,7 +127,7 @@ class Plain(Peer):
         super().__init__(self.bert, recipe, device, fused=None)
 
     def collate(self, features: Sequence[Feature]) -> Batch:
-        """Mask a batch and pad it to its longest example; label what is not to be predicted -100."""
+        """Mask a batch and pad it to its longest example; the label of what is not to be predicted is -100."""
         ids, types, special_tokens = (
             pad_sequence([torch.tensor(feature[name]) for feature in features], True, value)
             for name, value in (("input_ids", self.special.pad), ("token_type_ids", 0), ("special_tokens_mask", 1))
@@ -141,30 +142,30 @@ class Plain(Peer):
         }
 
     def loss(self, batch: Batch) -> Tensor:
-        """Return the cross-entropy over all positions, those without a label ignored, plus that of the pairs."""
-        x = self.bert.encode(batch["input_ids"], batch["token_type_ids"], ~batch["attention_mask"].bool())
+        """Return the cross-entropy over all positions that have a label, plus that of the sentence pairs."""
+        x = self.bert.hidden_states(batch["input_ids"], batch["token_type_ids"], ~batch["attention_mask"].bool())
         mlm = self.mlm_loss(x, batch["labels"])
         if not self.nsp:
             return mlm
-        nsp = F.cross_entropy(self.bert.classify(x), batch["next_sentence_label"], ignore_index=IGNORE)
+        nsp = F.cross_entropy(self.bert.classify(x), batch["next_sentence_label"], ignore_index=IGNORE_INDEX)
         return mlm + nsp
 
     def mlm_loss(self, x: Tensor, labels: Tensor) -> Tensor:
-        """Return the mean cross-entropy of labels, (B, T), those of -100 ignored, for encoded tokens, (B, T, D)."""
-        return F.cross_entropy(self.bert.predict(x).flatten(0, 1), labels.flatten(), ignore_index=IGNORE)
+        """Return the mean cross-entropy of labels (B, T), without those of -100, for encoded tokens x (B, T, D)."""
+        return F.cross_entropy(self.bert.predict(x).flatten(0, 1), labels.flatten(), ignore_index=IGNORE_INDEX)
 
 
 class Labelled(Plain):
-    """The textbook's loop without the logits that its loss ignores: the same loss in a fraction of its time."""
+    """The textbook's loop without the logits that its loss ignores: the same loss in a fraction of the time."""
 
     def mlm_loss(self, x: Tensor, labels: Tensor) -> Tensor:
         """Return the same mean."""
-        labelled = labels != IGNORE
+        labelled = labels != IGNORE_INDEX
         return F.cross_entropy(self.bert.predict(x[labelled]), labels[labelled])
 
 
 def to_hugging_face(bert: Bert) -> dict[str, Tensor]:
-    """Return the weights of `bert` under Hugging Face's names, as our own convert reads them."""
+    """Return the weights of `bert` under Hugging Face's names, for `maskline.model.convert`."""
     found: dict[str, Tensor] = {}
     for name, tensor in bert.named_parameters():
         theirs = name
@@ -182,13 +183,13 @@ def begin_with(bert: Bert, theirs: Mapping[str, Tensor]) -> None:
     """Copy weights under Hugging Face's names into `bert`."""
     with torch.no_grad():
         for name, tensor in to_hugging_face(bert).items():
-            tensor.copy_(theirs[name])  # the parts of a stacked matrix are views of it
+            tensor.copy_(theirs[name])  # the parts of a stacked matrix are views
 
 
 def mask(ids: Tensor, keep: Tensor, rates: MaskingRates, mask_id: int, vocab_size: int) -> tuple[Tensor, Tensor]:
-    """Mask ids, (B, T), except where `keep`, (B, T) bool; return what is shown and the labels, -100 elsewhere."""
+    """Mask ids (B, T), but not where `keep` (B, T) is True; return the masked ids and the labels, -100 elsewhere."""
     picked = (torch.rand(ids.shape) < rates.rate) & ~keep
     choice = torch.rand(ids.shape)
     replaced = torch.where(choice < rates.mask + rates.random, torch.randint(vocab_size, ids.shape), ids)
     shown = torch.where(picked, torch.where(choice < rates.mask, mask_id, replaced), ids)
-    return shown, torch.where(picked, ids, IGNORE)
+    return shown, torch.where(picked, ids, IGNORE_INDEX)

@@ -1,8 +1,8 @@
-"""positions: the style of the book "Dive into Deep Learning" (Zhang et al. 2023, ch. 15).
+"""positions: the training loop of the book "Dive into Deep Learning" (Zhang et al. 2023, ch. 15).
 
-The MLM head runs at given positions, a fixed number for every example, of which those that fill up weigh nothing.
-Every example is padded to the greatest length. No kernel is fused: attention is two batched products around a softmax,
-AdamW goes tensor by tensor. The decoder is tied, as in the other models, where the book's is not.
+The MLM head runs at given positions. Their number is the same for every example; those added to reach it have weight 0.
+Every example is padded to the greatest length. No kernel is fused: attention is two batched products and a softmax, and
+AdamW updates one tensor at a time. The decoder is tied, as in the other models, but unlike in the book.
 """
 
 # Dimensions: B batch, T sequence, D hidden, H heads, K = D / H, P predictions of an example.
@@ -14,8 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.peers.peer import IGNORE, Batch, Feature, Peer, Recipe
+from benchmarks.peers.peer import Batch, Feature, Peer, Recipe
 from benchmarks.peers.plain import Bert, Block
+from maskline.core.labels import IGNORE_INDEX
 from maskline.model.settings import ModelParams
 from maskline.settings.params import Params
 from maskline.tokenization.load import SpecialIds
@@ -101,7 +102,7 @@ class Positions(Peer):
         }
 
     def _shown(self, labels: Tensor, weights: Tensor, first: Tensor) -> Tensor:
-        """Return what stands in place of `labels`, (B, P); a prediction of no weight points at `first`, (B, 1)."""
+        """Return the masked ids for `labels`, (B, P); where the weight is 0, `first`, (B, 1)."""
         choice = torch.rand(labels.shape)
         random = torch.randint(self.vocab_size, labels.shape)
         shown = torch.where(choice < self.masking.mask + self.masking.random, random, labels)
@@ -111,9 +112,9 @@ class Positions(Peer):
     def loss(self, batch: Batch) -> Tensor:
         """Return the weighted cross-entropy of the predictions plus that of the pairs."""
         padding = torch.arange(self.length, device=self.device) >= batch["valid_lengths"][:, None]
-        x = self.bert.encode(batch["input_ids"], batch["token_type_ids"], padding)
+        x = self.bert.hidden_states(batch["input_ids"], batch["token_type_ids"], padding)
         chosen = x.gather(1, batch["positions"][:, :, None].expand(-1, -1, x.shape[2]))  # (B, P, D)
         losses = F.cross_entropy(self.bert.predict(chosen).flatten(0, 1), batch["labels"].flatten(), reduction="none")
         weights = batch["weights"].flatten()
-        nsp = F.cross_entropy(self.bert.classify(x), batch["next_sentence_label"], ignore_index=IGNORE)
+        nsp = F.cross_entropy(self.bert.classify(x), batch["next_sentence_label"], ignore_index=IGNORE_INDEX)
         return (losses * weights).sum() / weights.sum() + nsp

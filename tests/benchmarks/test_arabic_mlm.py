@@ -31,7 +31,7 @@ def _short(tmp_path, monkeypatch, params, data):
     monkeypatch.setattr(arabic_mlm, "REPORTS", tmp_path)
     monkeypatch.setattr(arabic_mlm, "UPDATES", {"ours": 1, "plain": 1})
     monkeypatch.setattr(arabic_mlm, "_prepare", lambda: (params, data))
-    monkeypatch.setattr(arabic_mlm, "there", lambda: True)
+    monkeypatch.setattr(arabic_mlm, "are_there", lambda: True)
 
 
 def test_both_are_run_and_recorded_and_the_short_run_builds_on_it(tmp_path, params, data):
@@ -67,7 +67,7 @@ def test_the_textbook_sees_every_example_once_an_epoch(params, data):
 
 
 def test_absent_articles_are_said(monkeypatch):
-    monkeypatch.setattr(arabic_mlm, "there", lambda: False)
+    monkeypatch.setattr(arabic_mlm, "are_there", lambda: False)
     for rows in (arabic_mlm.rows(), arabic_mlm.full_rows()):
         assert [(row.ratio, row.met) for row in rows] == [(None, False)]
         assert "not measured" in rows[0].note

@@ -32,7 +32,7 @@ def test_articles_that_come_again_are_no_near_duplicates(tmp_path, monkeypatch):
     texts = (" ".join(map(size._word, range(start, start + 60))) for start in (90, 900, 9000))
     first = [Article(str(number), "t", "", f"{text}\n{text.upper()}") for number, text in enumerate(texts)]
     monkeypatch.setattr(size, "raw", lambda: iter(first))
-    articles = list(islice(size.arabic_again(), 9))
+    articles = list(islice(size.shuffled_arabic(), 9))
     assert articles[:3] == first
     assert [sorted(article.text.split()) for article in articles] == [sorted(a.text.split()) for a in first] * 3
     assert write_corpus(tmp_path, Source(articles, {}, "none"), 1, 0.3, near_duplicates=0.8)["articles"] == 9

@@ -6,7 +6,7 @@ import torch
 from benchmarks import time_to_loss
 from benchmarks.measure import Row
 from benchmarks.ours import objective
-from benchmarks.time_to_loss import Pace, Score
+from benchmarks.time_to_loss import Score, UpdateSeconds
 from maskline.core.errors import UserError
 from tests.tiny import tiny_params, write_data
 
@@ -50,7 +50,7 @@ def test_a_sweep_is_recorded_and_the_short_run_builds_on_it(tmp_path):
     assert short[1] == full[1]
 
 
-PACE = Pace(ours=0.02, hf=0.05)
+PACE = UpdateSeconds(ours=0.02, hf=0.05)
 
 
 def test_ours_ends_where_the_goal_is_reached(params, data):
@@ -71,7 +71,7 @@ def test_hf_is_scored_by_our_code_and_stops_at_the_goal(params, data):
 
 
 def test_an_update_of_both_takes_some_time(params, data):
-    pace = time_to_loss.measured_pace(params, data)
+    pace = time_to_loss.measured_update_seconds(params, data)
     assert 0 < pace.ours < 5
     assert 0 < pace.hf < 5
 

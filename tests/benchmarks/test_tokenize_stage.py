@@ -55,14 +55,14 @@ def test_speed_and_memory_are_measured_by_the_command_itself(data, monkeypatch):
     assert row.met == (row.ratio <= 1.1)
 
 
-def test_articles_again_and_again_are_new_ones(tmp_path, monkeypatch):
+def test_repeated_articles_are_new_ones(tmp_path, monkeypatch):
     monkeypatch.setattr(arabic, "RAW", tmp_path)
-    assert not arabic.there()
+    assert not arabic.are_there()
     rows = [{"id": str(n), "title": "", "url": "", "text": "نص قصير" + "!" * n} for n in range(3)]
     with gzip.open(tmp_path / "articles.jsonl.gz", "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
-    assert arabic.there()
-    articles = list(arabic.until(200, arabic.again_and_again()))
+    assert arabic.are_there()
+    articles = list(arabic.first_bytes(200, arabic.repeated_articles()))
     size = sum(len(article.text.encode()) for article in articles)
     assert 200 <= size < 220
     assert len({article.id for article in articles}) == len({article.text for article in articles}) == len(articles) > 9

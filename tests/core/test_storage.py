@@ -98,7 +98,7 @@ def test_a_json_file_that_is_missing_or_cut_short_is_told(tmp_path):
         read_json(tmp_path / "file.json")
     for content in (b'{"a": 1', b"", b"\xff\x00"):
         (tmp_path / "file.json").write_bytes(content)
-        with pytest.raises(UserError, match=r"file.json is no JSON .*: remove it and run `dvc repro`"):
+        with pytest.raises(UserError, match=r"file.json is not valid JSON .*: remove it and run `dvc repro`"):
             read_json(tmp_path / "file.json")
 
 
@@ -150,7 +150,7 @@ def test_a_full_disk_while_a_row_is_appended_names_the_file():
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"", "is cut short"), (b"step,loss\n1,2.0\n2", "is cut short"), (b"\xff\x00", "is no CSV")],
+    [(b"", "is cut short"), (b"step,loss\n1,2.0\n2", "is cut short"), (b"\xff\x00", "is not valid CSV")],
 )
 def test_a_csv_file_that_is_cut_short_or_none_is_told(tmp_path, content, message):
     (tmp_path / "file.csv").write_bytes(content)
@@ -218,7 +218,7 @@ def test_a_manifest_counts_every_file(complete):
     ("break_it", "expected"),
     [
         (lambda path: (path / MANIFEST).unlink(), r"out is incomplete \(no manifest.json\): run `dvc repro fetch`"),
-        (lambda path: (path / MANIFEST).write_text('{"files"'), r"manifest.json is no JSON"),
+        (lambda path: (path / MANIFEST).write_text('{"files"'), r"manifest.json is not valid JSON"),
         (
             lambda path: (path / MANIFEST).write_text("{}"),
             r"manifest.json is not what fetch wrote: run `dvc repro fetch`",
@@ -254,7 +254,7 @@ def test_what_a_stage_wrote_is_replaced_and_what_it_did_not_is_kept(complete, tm
     assert names(fresh_directory(tmp_path / "empty")) == [INCOMPLETE]
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("the only copy")
-    with pytest.raises(UserError, match="thesis holds files that no stage wrote"):
+    with pytest.raises(UserError, match="thesis has files that no stage wrote"):
         fresh_directory(tmp_path / "thesis")
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "the only copy"
 
@@ -296,9 +296,7 @@ def test_two_processes_do_not_fill_one_directory(tmp_path):
     command = [sys.executable, "-c", FILL, str(out)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout.readline() == "filling\n"
-        with pytest.raises(
-            UserError, match=r"^another process writes .*out at this moment: wait for it, or stop it first$"
-        ):
+        with pytest.raises(UserError, match=r"^another process writes .*out now: wait for it, or stop it first$"):
             fresh_directory(out)
         assert names(out) == [INCOMPLETE, "first"]  # nothing of the other's is touched
         first.stdin.write("\n")

@@ -195,7 +195,9 @@ def test_an_empty_split_says_how_many_articles_there_are(tmp_path, fraction, spl
 
 
 def test_one_article_cannot_be_in_both_splits(tmp_path):
-    with pytest.raises(UserError, match="has one article, and needs one to train on and one to validate: add articles"):
+    with pytest.raises(
+        UserError, match="has one article, but training needs one and validation needs another: add articles"
+    ):
         corpus(tmp_path / "corpus", [article(1)])
 
 

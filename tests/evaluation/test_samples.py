@@ -11,7 +11,7 @@ from maskline.model.directory import load_pretraining_model
 from maskline.tokenization.load import LoadedTokenizer, load_tokenizer
 from maskline.tokenization.special import SPECIAL_TOKENS
 from maskline.vocabulary.normalization import normalizer
-from maskline.vocabulary.wordpiece import assemble
+from maskline.vocabulary.wordpiece import from_vocabulary
 from tests.tiny import tokenizer_params
 
 
@@ -75,7 +75,7 @@ def test_the_truth_is_bold_where_it_stands(tokenizer):
 def test_an_excerpt_stays_in_its_segment_and_keeps_words_whole(monkeypatch):
     pieces = [*SPECIAL_TOKENS, "play", "##ing", "the", "of"]
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
-    tokenizer = LoadedTokenizer(assemble(vocabulary, normalizer(tokenizer_params(), "en")))
+    tokenizer = LoadedTokenizer(from_vocabulary(vocabulary, normalizer(tokenizer_params(), "en")))
 
     def excerpt(*tokens):
         return _excerpt(np.array([pieces.index(token) for token in tokens]), tokens.index("[MASK]"), tokenizer)

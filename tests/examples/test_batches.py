@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskline.examples.batches import PretrainingBatches, by_length, shares
+from maskline.examples.batches import PretrainingBatches, by_length, microbatch_slices
 from maskline.examples.masking import Masker
-from maskline.examples.pairs import IGNORE, PairSource
+from maskline.examples.pairs import PairSource
 from maskline.examples.settings import MaskingRates
 from maskline.shards.store import TokenShards
 from tests.tiny import SPECIAL, VOCAB_SIZE, random_documents, write_shards
@@ -28,7 +28,7 @@ def _build(tmp_path_factory):
 @settings(deadline=None)
 @given(st.integers(1, 60), st.integers(1, 9), st.integers(1, 5))
 def test_processes_and_microbatches_partition_the_step(count, micro_batch, ranks):
-    parts = [list(shares(count, micro_batch, rank, ranks)) for rank in range(ranks)]
+    parts = [list(microbatch_slices(count, micro_batch, rank, ranks)) for rank in range(ranks)]
     # Microbatch k goes to process k mod ranks: this is what the noise of each is keyed by.
     taken = [parts[k % ranks][k // ranks] for k in range(sum(map(len, parts)))]
     assert np.concatenate([np.arange(count)[part] for part in taken]).tolist() == list(range(count))
@@ -40,12 +40,12 @@ def test_a_batch_holds_what_its_fields_say(build, nsp):
     batches = build(nsp=nsp)
     for step in range(batches.order.batches_per_epoch):
         (batch,) = batches.microbatches(step, RATE, 10)
-        segments, _ = batches.examples(step)
+        segments, _ = batches.segments_and_keys(step)
         original = batch.input_ids.copy()
         original.ravel()[batch.masked_positions] = batch.masked_labels
         assert batch.input_ids.shape == (len(segments), segments.sizes.max())
         assert batch.tokens == segments.sizes.sum()
-        texts = batches.source.gather(segments.starts.ravel(), segments.lengths.ravel())
+        texts = batches.source.tokens_of(segments.starts.ravel(), segments.lengths.ravel())
         for row, size in enumerate(segments.sizes.tolist()):
             a, b = texts[2 * row].tolist(), texts[2 * row + 1].tolist()
             expected = [2, *a, 3, *b, 3] if b else [2, *a, 3]
@@ -53,7 +53,7 @@ def test_a_batch_holds_what_its_fields_say(build, nsp):
             assert original[row].tolist() == expected + padding
             assert batch.token_type_ids[row].tolist() == [0] * (len(a) + 2) + [1] * (len(b) + 1) * bool(b) + padding
             assert batch.attention_mask[row].tolist() == [True] * size + [False] * len(padding)
-            assert (batch.next_sentence_label[row] == IGNORE) == (not b)
+            assert (batch.next_sentence_label[row] == IGNORE_INDEX) == (not b)
         assert batch.attention_mask.ravel()[batch.masked_positions].all()
         assert (original.ravel()[batch.masked_positions] >= 5).all()
         assert (np.bincount(batch.masked_positions // original.shape[1], minlength=len(segments)) >= 1).all()
@@ -62,9 +62,9 @@ def test_a_batch_holds_what_its_fields_say(build, nsp):
 def by_example(batches, step, micro_batch, ranks=1):
     """Return every example of a step on its own: ids without padding, picks, labels."""
     found = {}
-    segments, _ = batches.examples(step)
+    segments, _ = batches.segments_and_keys(step)
     for rank in range(ranks):
-        parts = shares(len(segments), micro_batch, rank, ranks)
+        parts = microbatch_slices(len(segments), micro_batch, rank, ranks)
         for part, batch in zip(parts, batches.microbatches(step, RATE, micro_batch, rank, ranks), strict=True):
             rows, places = np.divmod(batch.masked_positions, batch.input_ids.shape[1])
             for row, number in enumerate(segments.numbers[part].tolist()):
@@ -105,12 +105,14 @@ def test_a_growing_batch_takes_the_parts_of_a_small_one_in_their_order(build, ns
     parts = 0
     for step in range(small.order.batches_per_epoch):  # more than one epoch: some updates take from two
         count = 1 + 2 * step // 6 if step < 6 else 3
-        expected = [number for part in range(count) for number in small.examples(parts + part)[0].numbers.tolist()]
+        expected = [
+            number for part in range(count) for number in small.segments_and_keys(parts + part)[0].numbers.tolist()
+        ]
         assert growing.epochs(step) == small.epochs(parts)
-        segments, keys = growing.examples(step)
+        segments, keys = growing.segments_and_keys(step)
         assert sorted(segments.numbers.tolist()) == sorted(expected)
         assert segments.sizes.tolist() == sorted(segments.sizes.tolist())
-        of_parts = [small.examples(parts + part) for part in range(count)]
+        of_parts = [small.segments_and_keys(parts + part) for part in range(count)]
         pairs = {(n, k) for part, keys in of_parts for n, k in zip(part.numbers.tolist(), keys.tolist(), strict=True)}
         assert set(zip(segments.numbers.tolist(), keys.tolist(), strict=True)) == pairs
         parts += count
@@ -137,7 +139,7 @@ def test_epochs_are_counted_in_examples(build):
     updates = ramped.updates(2)
     assert updates < 2 * ramped.order.batches_per_epoch
     assert ramped.epochs(updates - 1) < 2 <= ramped.epochs(updates)
-    seen = [number for step in range(updates) for number in ramped.examples(step)[0].numbers.tolist()]
+    seen = [number for step in range(updates) for number in ramped.segments_and_keys(step)[0].numbers.tolist()]
     assert 2 * ramped.order.count <= len(seen) < 2 * ramped.order.count + 12
     assert set(seen) == set(range(len(set(seen))))
 
@@ -153,7 +155,7 @@ def test_an_example_differs_between_epochs_and_seeds(build):
 def test_pairs_are_sorted_by_length_within_a_step(build):
     batches = build()
     for step in range(batches.order.batches_per_epoch):
-        sizes = batches.examples(step)[0].sizes.tolist()
+        sizes = batches.segments_and_keys(step)[0].sizes.tolist()
         assert sizes == sorted(sizes)
 
 

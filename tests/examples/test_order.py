@@ -86,7 +86,7 @@ def test_the_last_come_after_all_others():
 
 
 def taken(ramp, updates):
-    return [ramp.before(step + 1) - ramp.before(step) for step in range(updates)]
+    return [ramp.batches_before(step + 1) - ramp.batches_before(step) for step in range(updates)]
 
 
 def test_a_ramp_grows_in_equal_steps_and_then_stays():
@@ -97,8 +97,8 @@ def test_a_ramp_grows_in_equal_steps_and_then_stays():
 
 
 def test_without_a_ramp_an_update_is_a_batch():
-    assert [Ramp(1, 0).before(step) for step in (0, 1, 7, 10**9)] == [0, 1, 7, 10**9]
-    assert [Ramp(1, 0).updates(batches) for batches in (0, 1, 7, 10**9)] == [0, 1, 7, 10**9]
+    assert [Ramp(1, 0).batches_before(step) for step in (0, 1, 7, 10**9)] == [0, 1, 7, 10**9]
+    assert [Ramp(1, 0).updates_for(batches) for batches in (0, 1, 7, 10**9)] == [0, 1, 7, 10**9]
 
 
 @settings(deadline=None)
@@ -108,7 +108,7 @@ def test_a_ramp_takes_one_batch_after_the_other(most, steps, batches):
     assert taken(ramp, steps + 5) == [
         1 + (most - 1) * step // steps if step < steps else most for step in range(steps + 5)
     ]
-    assert ramp.before(0) == 0
-    updates = ramp.updates(batches)
-    assert ramp.before(updates) >= batches
-    assert updates == 0 or ramp.before(updates - 1) < batches
+    assert ramp.batches_before(0) == 0
+    updates = ramp.updates_for(batches)
+    assert ramp.batches_before(updates) >= batches
+    assert updates == 0 or ramp.batches_before(updates - 1) < batches

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maskline.core.labels import IGNORE_INDEX
 from maskline.examples.order import Order
-from maskline.examples.pairs import IGNORE, IS_NEXT, RANDOM, PairSource
+from maskline.examples.pairs import IS_NEXT, RANDOM, PairSource
 from maskline.shards.store import TokenShards
 from tests.tiny import random_documents, write_shards
 
@@ -32,10 +33,10 @@ class Corpus:
         copies = 2 if self.source.nsp else 1
         order = Order(self.source.lengths, 8, 0, copies=copies, last=self.source.without_pair)
         positions = np.arange(order.count)
-        crossed = positions % 2 == 1 if self.source.nsp else np.zeros(len(positions), bool)
-        segments = self.source.examples(order, epoch, positions // copies, crossed)
+        is_random = positions % 2 == 1 if self.source.nsp else np.zeros(len(positions), bool)
+        segments = self.source.segments_at(order, epoch, positions // copies, is_random)
         assert len({*segments.numbers.tolist()}) == len(segments)
-        a, b = (self.source.gather(segments.starts[:, side], segments.lengths[:, side]) for side in (0, 1))
+        a, b = (self.source.tokens_of(segments.starts[:, side], segments.lengths[:, side]) for side in (0, 1))
         labels = segments.next_sentence_label.tolist()
         return [(first.tolist(), second.tolist(), label) for first, second, label in zip(a, b, labels, strict=True)]
 
@@ -58,7 +59,7 @@ def test_pairs_are_honest_whatever_the_corpus(lengths, max_seq_length):
             assert a
             assert len(a) + len(b) + (3 if b else 2) <= max_seq_length
             assert all(is_run(segment) and len({*corpus.document_of[segment]}) == 1 for segment in (a, b) if segment)
-            if label == IGNORE:
+            if label == IGNORE_INDEX:
                 assert not b
             else:
                 assert b
@@ -76,7 +77,7 @@ def test_single_segments_hold_every_token_once(lengths, max_seq_length):
     corpus = Corpus(lengths, max_seq_length, nsp=False)
     tokens = []
     for a, b, label in corpus.examples():
-        assert (b, label) == ([], IGNORE)
+        assert (b, label) == ([], IGNORE_INDEX)
         assert 0 < len(a) <= max_seq_length - 2
         assert len({*corpus.document_of[a]}) == 1
         tokens += a
@@ -181,7 +182,7 @@ def test_one_huge_sentence_is_cut_into_even_pieces():
 @pytest.mark.parametrize("lengths", [[[3, 4, 5]], [[4], [5], [6]], [[50]]])
 def test_where_there_is_no_pair_there_is_no_label(lengths):
     corpus = Corpus(lengths)
-    assert {label for epoch in range(EPOCHS) for *_, label in corpus.examples(epoch)} == {IGNORE}
+    assert {label for epoch in range(EPOCHS) for *_, label in corpus.examples(epoch)} == {IGNORE_INDEX}
     assert corpus.source.counts["windows_without_pair"] == len(corpus.source)
 
 
@@ -190,7 +191,7 @@ def test_documents_of_one_sentence_are_counted_and_the_others_have_pairs():
     assert corpus.source.counts == {"windows": 5, "windows_without_pair": 3, "sentences_cut": 0}
     for epoch in range(EPOCHS):
         labels = {(a[0], label) for a, _, label in corpus.examples(epoch)}
-        assert labels == {(0, IGNORE), (10, IGNORE), (27, IGNORE)} | {
+        assert labels == {(0, IGNORE_INDEX), (10, IGNORE_INDEX), (27, IGNORE_INDEX)} | {
             (at, x) for at in (3, 15) for x in (IS_NEXT, RANDOM)
         }
 
@@ -200,8 +201,8 @@ def test_no_length_tells_the_label(tmp_path):
     source = PairSource(shards, 48, nsp=True)
     order = Order(source.lengths, 8, 0, last=source.without_pair)
     places = np.arange(2 * len(source))
-    segments = source.examples(order, 0, places // 2, places % 2 == 1)
-    pairs = segments.next_sentence_label != IGNORE
+    segments = source.segments_at(order, 0, places // 2, places % 2 == 1)
+    pairs = segments.next_sentence_label != IGNORE_INDEX
     random = segments.next_sentence_label[pairs] == RANDOM
     for lengths in (*segments.lengths[pairs].T, segments.lengths[pairs].sum(1)):
         accuracies = [np.mean((lengths >= threshold) == random) for threshold in range(49)]
@@ -211,10 +212,10 @@ def test_no_length_tells_the_label(tmp_path):
 def test_an_example_does_not_depend_on_the_others():
     source = Corpus([[3, 4, 5], [2, 2, 2, 2], [6, 6, 6]]).source
     order = Order(source.lengths, 8, 0, last=source.without_pair)
-    places, crossed = np.arange(len(source)), np.arange(len(source)) % 2 == 0
-    together = source.examples(order, 0, places, crossed)
+    places, is_random = np.arange(len(source)), np.arange(len(source)) % 2 == 0
+    together = source.segments_at(order, 0, places, is_random)
     for row in places:
-        alone = source.examples(order, 0, places[[row]], crossed[[row]])
+        alone = source.segments_at(order, 0, places[[row]], is_random[[row]])
         for field in ("numbers", "starts", "lengths", "next_sentence_label"):
             assert getattr(alone, field).tolist() == getattr(together, field)[[row]].tolist()
         assert alone.sizes[0] == together.sizes[row]

@@ -7,7 +7,7 @@ from maskline.core.storage import MANIFEST, read_json, sha256
 from maskline.examples import premasked
 from maskline.examples.batches import PretrainingBatches
 from maskline.examples.masking import Masker
-from maskline.examples.pairs import IGNORE, PairSource
+from maskline.examples.pairs import PairSource
 from maskline.examples.premasked import PREMASKED, premask, read_premasked, write_premasked
 from maskline.examples.settings import MaskingRates
 from maskline.shards.store import TokenShards
@@ -30,7 +30,7 @@ def _drawn(tmp_path):
 
 def segments_of(drawn):
     places = np.arange(len(drawn.source))
-    return drawn.source.examples(drawn.order, 0, places, places % 2 == 1)
+    return drawn.source.segments_at(drawn.order, 0, places, places % 2 == 1)
 
 
 def test_what_was_drawn_comes_back(drawn, tmp_path):
@@ -54,7 +54,7 @@ def test_what_was_drawn_comes_back(drawn, tmp_path):
         "masked": len(whole.masked_labels),
         "is_next": int((whole.next_sentence_label == 0).sum()),
         "random": int((whole.next_sentence_label == 1).sum()),
-        "no_pair": int((whole.next_sentence_label == IGNORE).sum()),
+        "no_pair": int((whole.next_sentence_label == IGNORE_INDEX).sum()),
     }
     assert counts.items() <= read.manifest.items()
 
@@ -90,7 +90,7 @@ def test_the_original_is_what_the_shards_hold(drawn, tmp_path):
     before = [ids.tolist() for ids in read.input_ids]
     segments = segments_of(drawn)
     for row in range(len(read)):
-        a, b = drawn.source.gather(segments.starts[row], segments.lengths[row])
+        a, b = drawn.source.tokens_of(segments.starts[row], segments.lengths[row])
         assert read.original(row).tolist() == [2, *a, 3, *b, 3][: segments.sizes[row]]
     assert [ids.tolist() for ids in read.input_ids] == before
 

@@ -27,7 +27,7 @@ def one_by_one(x, lengths=LENGTHS):
 def test_each_sequence_attends_to_itself_alone(lengths, by_products, monkeypatch):
     """Both ways, that of a CPU and that of other devices, forward and backward."""
     if not by_products:
-        monkeypatch.setattr(module, "_by_products", functional.scaled_dot_product_attention)
+        monkeypatch.setattr(module, "_attention_by_products", functional.scaled_dot_product_attention)
     x, y = qkv(int(lengths.sum())), qkv(int(lengths.sum()))
     ours, expected = attention(x, Layout.of(lengths), 0.0), one_by_one(y, lengths)
     torch.testing.assert_close(ours, expected, atol=1e-6, rtol=0)
@@ -58,10 +58,10 @@ def test_the_layout_says_where_every_token_lies():
     assert layout.bounds.tolist() == [0, 3, 4, 6]
     assert layout.bounds.dtype == torch.int32
     assert layout.positions.tolist() == [0, 1, 2, 0, 0, 1]
-    assert layout.gather.tolist() == [0, 1, 2, 3, 3, 3, 4, 5, 5]
-    assert layout.slots.tolist() == [0, 1, 2, 3, 6, 7]
-    assert layout.attend.tolist() == [[True, True, True], [True, False, False], [True, True, False]]
-    assert Layout.of(torch.tensor([2, 2])).attend is None
+    assert layout.pad_index.tolist() == [0, 1, 2, 3, 3, 3, 4, 5, 5]
+    assert layout.pack_index.tolist() == [0, 1, 2, 3, 6, 7]
+    assert layout.attention_mask.tolist() == [[True, True, True], [True, False, False], [True, True, False]]
+    assert Layout.of(torch.tensor([2, 2])).attention_mask is None
 
 
 def test_a_sequence_without_tokens_is_refused():
@@ -72,5 +72,12 @@ def test_a_sequence_without_tokens_is_refused():
 def test_the_layout_moves_as_a_whole():
     layout = Layout.of(LENGTHS).map(lambda tensor: tensor.to("meta"))
     assert layout.longest == 7
-    for tensor in (layout.starts, layout.bounds, layout.positions, layout.gather, layout.slots, layout.attend):
+    for tensor in (
+        layout.starts,
+        layout.bounds,
+        layout.positions,
+        layout.pad_index,
+        layout.pack_index,
+        layout.attention_mask,
+    ):
         assert tensor.device.type == "meta"

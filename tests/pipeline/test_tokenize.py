@@ -93,7 +93,7 @@ def test_an_interrupted_run_again_is_whole(data):
 def test_an_input_that_is_not_whole_is_one_line_and_the_former_shards_are_kept(data, folder, stage):
     run(data)
     former = files(data / "out")
-    for content, message in (("{", "is no JSON"), (None, "is incomplete")):
+    for content, message in (("{", "is not valid JSON"), (None, "is incomplete")):
         if content is None:
             (data / folder / MANIFEST).unlink()
         else:

@@ -59,10 +59,10 @@ def test_an_update_is_the_one_of_its_length(shards, nsp):
     for step in (0, 11, 8, 9, 3, 10):  # in whatever order
         expected = short.microbatches(step, RATE, 4) if step < 9 else long.microbatches(step - 9, RATE, 2)
         same_batches(phases.microbatches(step, RATE, 4), expected)
-        found, _ = phases.examples(step)
-        wanted, _ = short.examples(step) if step < 9 else long.examples(step - 9)
+        found, _ = phases.segments_and_keys(step)
+        wanted, _ = short.segments_and_keys(step) if step < 9 else long.segments_and_keys(step - 9)
         assert found.numbers.tolist() == wanted.numbers.tolist()
-    sizes = [max(phases.examples(step)[0].sizes) for step in range(12)]
+    sizes = [max(phases.segments_and_keys(step)[0].sizes) for step in range(12)]
     assert max(sizes[:9]) <= SHORT < max(sizes[9:]) <= LONG
 
 

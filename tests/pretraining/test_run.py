@@ -10,8 +10,8 @@ import torch
 import transformers
 
 from maskline.core.errors import UserError
+from maskline.core.labels import IGNORE_INDEX
 from maskline.core.storage import MANIFEST, read_csv, read_json, sha256
-from maskline.examples.pairs import IGNORE
 from maskline.examples.premasked import premask, read_premasked
 from maskline.model.directory import export, load_pretraining_model
 from maskline.pretraining.run import (
@@ -316,7 +316,7 @@ def test_true_pairs_are_class_zero_in_transformers(tmp_path):
         assert len(b)
         true.append(set(a // 2) == set(b // 2))
     assert 10 < sum(true) < 30
-    assert (batch.next_sentence_label != IGNORE).all()
+    assert (batch.next_sentence_label != IGNORE_INDEX).all()
     assert (logits.argmax(1) == 0).tolist() == true
 
 

@@ -186,5 +186,5 @@ def test_series_takes_what_is_missing_for_nan_and_names_what_is_wrong():
     assert str(to_series(rows, ["step", "loss"], "x.csv")) == "{'step': [1.0, 2.0, 3.0], 'loss': [nan, nan, 1e-07]}"
     with pytest.raises(UserError, match=r"x\.csv has no column accuracy \(it has step, loss\)"):
         to_series(rows, ["accuracy"], "x.csv")
-    with pytest.raises(UserError, match=r"x\.csv: loss is 'four', no number"):
+    with pytest.raises(UserError, match=r"x\.csv: loss is 'four', not a number"):
         to_series([{"loss": "four"}], ["loss"], "x.csv")

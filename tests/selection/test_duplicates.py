@@ -146,11 +146,11 @@ def test_nothing_goes_without_a_copy_that_stays_and_hardly_a_copy_stays(seed):
         assert verdict == KEPT or best >= 0.8
     pairs = [true_similarity(a, b) for a in stays for b in stays if a < b]
     assert sum(value >= 0.8 for value in pairs) <= 1
-    for example in found.examples:
+    for example in found.near_duplicates:
         assert found.verdicts[example.dropped] == NEAR_DUPLICATE
         assert found.verdicts[example.kept] == KEPT
         assert example.similarity == true_similarity(articles[example.dropped][1], articles[example.kept][1])
-    assert found.examples == sorted(found.examples)
+    assert found.near_duplicates == sorted(found.near_duplicates)
 
 
 def test_the_longest_stays_and_of_equal_texts_one():
@@ -168,15 +168,15 @@ def test_the_threshold_is_the_lowest_similarity_of_what_goes():
     articles = [(str(edits), mutated(draw, base, edits)) for edits in range(12)]
     for threshold in (0.7, 0.8, 0.95, 1.0):
         found = copies(articles, threshold)
-        assert all(example.similarity >= threshold for example in found.examples)
-        assert bool(found.examples) == (threshold < 1)
+        assert all(example.similarity >= threshold for example in found.near_duplicates)
+        assert bool(found.near_duplicates) == (threshold < 1)
 
 
 def test_examples_are_the_least_alike(monkeypatch):
     articles = families(3)
-    everything = copies(articles).examples
-    monkeypatch.setattr(duplicates, "EXAMPLES", 3)
-    assert copies(articles).examples == everything[:3]
+    everything = copies(articles).near_duplicates
+    monkeypatch.setattr(duplicates, "LISTED", 3)
+    assert copies(articles).near_duplicates == everything[:3]
 
 
 @pytest.mark.parametrize("texts", [[], ["One."], ["One.", "Two."]])

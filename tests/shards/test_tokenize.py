@@ -116,7 +116,7 @@ def test_articles_are_read_as_they_are_needed(tokenizer, tmp_path, monkeypatch):
             read.append(article.id)
             yield article
 
-    batches = tokenize._encoded(tokenize._batches(stream()), tokenizer, "en", 2)
+    batches = tokenize._tokenized(tokenize._batches(stream()), tokenizer, "en", 2)
     next(batches)
     assert len(read) == 4
     batches.close()
@@ -141,7 +141,7 @@ def kill(_batch):
 
 
 def test_a_killed_process_is_one_clear_line(tokenizer, tmp_path, monkeypatch):
-    monkeypatch.setattr(tokenize, "_encode", kill)
+    monkeypatch.setattr(tokenize, "_tokenize", kill)
     with pytest.raises(UserError, match=r"killed.*compute\.workers"):
         write(tmp_path, tokenizer, workers=2)
     assert set(contents(tmp_path)) == {INCOMPLETE}

@@ -11,7 +11,7 @@ from maskline.core.errors import UserError
 from maskline.corpus.articles import read_articles
 from maskline.selection.corpus import write_corpus
 from maskline.sources import files
-from maskline.sources.dump.leftovers import residual_markup
+from maskline.sources.dump.leftovers import leftover_markup
 
 ARWIKI = Path("../shared/data/arwiki")
 
@@ -88,16 +88,16 @@ def test_provenance_holds_names_and_hashes_but_no_directory(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.jsonl", b'{"text": "one"}\n{"text": \n', "a.jsonl, line 2 is no JSON"),
-        ("a.jsonl", b'["one"]\n', "a.jsonl, line 1 is no JSON object"),
-        ("a.jsonl", b"[" * 100_000, "a.jsonl, line 1 is no JSON .*recursion"),
+        ("a.jsonl", b'{"text": "one"}\n{"text": \n', "a.jsonl, line 2 is not valid JSON"),
+        ("a.jsonl", b'["one"]\n', "a.jsonl, line 1 is not a JSON object"),
+        ("a.jsonl", b"[" * 100_000, "a.jsonl, line 1 is not valid JSON .*recursion"),
         ("a.jsonl", b'{"body": "one", "id": 1}\n', "a.jsonl has no column text: it has body, id"),
         ("a.jsonl", b'{"text": ["one"]}\n', "a.jsonl: column text holds list, not text"),
         ("a.jsonl", b'{"text": "\xe9"}\n', "a.jsonl is not utf-8.*0xe9"),
         ("a.txt", b"caf\xe9", "a.txt is not utf-8"),
-        ("a.txt.gz", gzip.compress(b"text " * 1000)[:-20], "a.txt.gz is no whole gzip file"),
-        ("a.txt.gz", b"plain text", "a.txt.gz is no whole gzip file"),
-        ("a.parquet", b"PAR1 but not", "a.parquet is no readable Parquet"),
+        ("a.txt.gz", gzip.compress(b"text " * 1000)[:-20], "a.txt.gz is not a complete gzip file"),
+        ("a.txt.gz", b"plain text", "a.txt.gz is not a complete gzip file"),
+        ("a.parquet", b"PAR1 but not", "a.parquet is not a readable Parquet file"),
         ("a.docx", b"", "a.docx is none of .jsonl, .parquet, .txt"),
     ],
 )
@@ -175,7 +175,7 @@ def test_a_parquet_file_with_a_damaged_block_is_named(tmp_path):
     content = path.read_bytes()
     frame = content.index(b"\x28\xb5\x2f\xfd")  # what a block of zstd begins with
     path.write_bytes(content[:frame] + bytes(4) + content[frame + 4 :])
-    with pytest.raises(UserError, match=r"a.parquet is no readable Parquet"):
+    with pytest.raises(UserError, match=r"a.parquet is not a readable Parquet file"):
         list(source(path).articles)
 
 
@@ -206,7 +206,7 @@ def test_arabic_wikipedia(tmp_path):
 @pytest.mark.skipif(not ARWIKI.is_dir(), reason="the shared Arabic articles are not here")
 def test_arabic_wikipedia_is_left_without_markup():
     found = cleaned(ARWIKI / "articles-000.jsonl.gz")
-    assert not any(residual_markup(article.text) for article in found.articles)
+    assert not any(leftover_markup(article.text) for article in found.articles)
     counts = found.report()["cleaning"]
     assert counts["lines"] > 100
     assert counts["marked_up"] < 20

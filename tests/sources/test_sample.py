@@ -35,7 +35,7 @@ def test_sample(corpus):
 
 def test_a_member_that_is_no_json_is_named(corpus):
     sample_ = corpus.sample.model_copy(update={"members": {"fr": "some_texts-1.0.dist-info/METADATA"}})
-    with pytest.raises(UserError, match=r"METADATA of some-texts 1.0 is no JSON .*corpus.sample.members.fr"):
+    with pytest.raises(UserError, match=r"METADATA of some-texts 1.0 is not valid JSON .*corpus.sample.members.fr"):
         sample.read(corpus.model_copy(update={"sample": sample_}))
 
 

@@ -70,7 +70,7 @@ def test_the_encoding_is_the_one_asked_for(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"sentence,label\ncaf\xe9,good\n")
     assert from_files(tmp_path / "a.csv", encoding="latin-1") == [("café", "good")]
     for encoding in ("utf-9", "rot13", "hex", "utf\0", ""):
-        with pytest.raises(UserError, match=f"^{encoding} is no encoding"):
+        with pytest.raises(UserError, match=f"^{encoding} is not an encoding"):
             from_files(tmp_path / "a.csv", encoding=encoding)
     with pytest.raises(UserError, match=r"a.csv is not utf-16 .*BOM"):
         from_files(tmp_path / "a.csv", encoding="utf-16")

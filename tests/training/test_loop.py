@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from maskline.core.errors import UserError
-from maskline.examples.pairs import IGNORE
+from maskline.core.labels import IGNORE_INDEX
 from maskline.model.heads import pretraining_losses
 from maskline.model.inputs import to_inputs
 from maskline.training import loop
@@ -30,7 +30,7 @@ def test_one_batch_is_learned_by_heart(data):
     )  # fmt: skip
     objective = Objective(data, recipe)
     objective.microbatches = lambda _: Objective.microbatches(objective, 0)
-    assert any((batch.next_sentence_label != IGNORE).any() for batch in objective.microbatches(0))
+    assert any((batch.next_sentence_label != IGNORE_INDEX).any() for batch in objective.microbatches(0))
     rows = run(objective, recipe, data.parent / "by-heart").progress.train
     assert rows[0]["mlm_loss"] > 3
     assert rows[-1]["mlm_loss"] < 0.02
@@ -144,10 +144,10 @@ def test_a_microbatch_without_a_labelled_pair_counts_for_the_words_alone(data):
     recipe = params(model__dropout=0.0, pretrain__global_batch=16, pretrain__micro_batch=16)
     objective = Objective(data, recipe)
     (batch,) = objective.microbatches(0)
-    unlabelled = replace(batch, next_sentence_label=np.full_like(batch.next_sentence_label, IGNORE))
+    unlabelled = replace(batch, next_sentence_label=np.full_like(batch.next_sentence_label, IGNORE_INDEX))
     objective.microbatches = lambda _: [batch, unlabelled]
     both, targets, _ = gradients(objective, recipe)
-    assert targets["nsp_loss"] == (batch.next_sentence_label != IGNORE).sum() > 0
+    assert targets["nsp_loss"] == (batch.next_sentence_label != IGNORE_INDEX).sum() > 0
     objective.microbatches = lambda _: [batch]
     alone, _, _ = gradients(objective, recipe)
     for name, gradient in alone.items():  # the same words twice, divided by twice as many
@@ -170,7 +170,7 @@ def test_each_loss_is_divided_by_its_own_targets(data, lost):
     objective.model.zero_grad()
     inputs = to_inputs(batch, CPU)
     mlm, nsp = pretraining_losses(*objective.model(inputs), inputs)
-    pairs = int((batch.next_sentence_label != IGNORE).sum())
+    pairs = int((batch.next_sentence_label != IGNORE_INDEX).sum())
     assert (targets["mlm_loss"], targets["nsp_loss"]) == (len(batch.masked_labels), pairs)
     (nsp / pairs if lost == "mlm_loss" else mlm / len(batch.masked_labels)).backward()
     for name, parameter in objective.model.named_parameters():

@@ -79,7 +79,7 @@ def test_what_is_off_by_default():
     assert normalize("أحمد إلى آن مدرسة", "ar", letters="unify") == "احمد الي ان مدرسه"
     assert normalize("علي كتاب", "fa", letters="unify") == "علی کتاب"
     assert normalize("أحمد إلى ٣", "ar") == "أحمد إلى ٣"
-    with pytest.raises(UserError, match=r"letters: no letters of en are known"):
+    with pytest.raises(UserError, match=r"letters: maskline has no letters of en to unify"):
         normalize("", "en", letters="unify")
 
 

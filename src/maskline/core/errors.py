@@ -1,8 +1,8 @@
-"""The one exception that a user is meant to read."""
+"""The exception for errors of the user."""
 
 
 class UserError(Exception):
-    """A fault in what the user gave: one line that names the thing and the way out.
+    """An error in the user's input: one line that says what is wrong and what to do.
 
     The command line prints it without a traceback and exits with code 1.
     """

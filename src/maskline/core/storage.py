@@ -1,4 +1,4 @@
-"""Files that are whole or absent: atomic writes, strict JSON and CSV, manifests, fingerprints."""
+"""Files that are either complete or absent: atomic writes, strict JSON and CSV, manifests, fingerprints."""
 
 import csv
 import fcntl
@@ -21,15 +21,15 @@ TIMINGS = Path(".timings")
 SETTINGS = "settings"
 """The module of a room that holds the schema of its parameters, and the room that checks all of them."""
 INCOMPLETE = ".incomplete"
-"""Stands in a directory from its making until its manifest is written."""
+"""A file that marks a directory as incomplete until its manifest is written."""
 
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; when the block succeeds, sync it and rename it to `path`.
 
-    Whatever happens in the block, `path` holds either its former content or all of the new one. An error of the system
-    that names no file, as those of a full disk do not, or the temporary one, names `path`.
+    Whatever happens in the block, `path` has either all of its former content or all of the new content. An `OSError`
+    that names the temporary file, or no file (as with a full disk), is changed to name `path`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -79,14 +79,14 @@ def read_json(path: Path) -> Any:
     """Return the content of a JSON file.
 
     Raises:
-        UserError: the file is missing or no JSON.
+        UserError: the file is missing, or is not JSON.
     """
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path} is missing: run `dvc repro` to make it") from None
     except ValueError as error:
-        raise UserError(f"{path} is no JSON ({error}): remove it and run `dvc repro`") from None
+        raise UserError(f"{path} is not valid JSON ({error}): remove it and run `dvc repro`") from None
 
 
 def write_csv(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
@@ -119,7 +119,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV file with a header, every field as text.
 
     Raises:
-        UserError: the file is missing, no CSV, or cut short.
+        UserError: the file is missing, is not CSV, or is cut short.
     """
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -128,7 +128,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
     except FileNotFoundError:
         raise UserError(f"{path} is missing: run `dvc repro` to make it") from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is no CSV ({error}): remove it and run `dvc repro`") from None
+        raise UserError(f"{path} is not valid CSV ({error}): remove it and run `dvc repro`") from None
     if not columns or any(None in row.values() for row in rows):
         raise UserError(f"{path} is cut short: remove it and run `dvc repro`")
     return rows
@@ -141,7 +141,7 @@ def sha256(path: Path) -> str:
 
 
 def fingerprint(value: Any) -> str:
-    """Return the SHA-256 of a JSON value, whatever the order of its keys."""
+    """Return the SHA-256 of a JSON value; the order of keys does not matter."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -169,9 +169,9 @@ def write_timing(stage: str, seconds: float, **others: float) -> None:
 
 
 def try_lock(path: Path) -> int | None:
-    """Open `path` and lock it against other processes; return the descriptor, None where another has it locked.
+    """Open `path` and lock it against other processes; return the descriptor, or None if another process has the lock.
 
-    Whoever closes the descriptor, or ends, unlocks it.
+    The lock is released when the descriptor is closed or the process ends.
     """
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -184,30 +184,30 @@ def try_lock(path: Path) -> int | None:
             return None
         except FileNotFoundError:
             pass
-        os.close(descriptor)  # whoever had it locked has removed it since
+        os.close(descriptor)  # the process that had the lock has removed the file
 
 
 _filling: dict[Path, int] = {}
-"""Directories that this process fills -> their locked marks."""
+"""Directory that this process fills -> descriptor of its locked mark."""
 
 
 def fresh_directory(path: Path) -> Path:
-    """Return `path` as a directory to fill; what an earlier or interrupted run left in it is removed.
+    """Return `path` as an empty directory to fill; files of an earlier or interrupted run are removed.
 
-    Until its manifest is written, or this process ends, no other process may do the same.
+    The directory is locked against other processes until its manifest is written or this process ends.
 
     Raises:
-        UserError: `path` holds files that no stage wrote, or another process fills it.
+        UserError: `path` has files that no stage wrote, or another process fills it.
     """
     path.mkdir(parents=True, exist_ok=True)
     ours = (path / MANIFEST).is_file() or (path / INCOMPLETE).is_file()
     if not ours and any(path.iterdir()):
-        raise UserError(f"{path} holds files that no stage wrote, and would be replaced: name another folder")
+        raise UserError(f"{path} has files that no stage wrote, and they would be removed: name another folder")
     _unlock(path)
-    # The mark comes first and stays, so that a kill while the rest is removed leaves the folder ours.
+    # The mark is made first and is kept: if the process is killed now, a later run may still use this folder.
     mark = try_lock(path / INCOMPLETE)
     if mark is None:
-        raise UserError(f"another process writes {path} at this moment: wait for it, or stop it first")
+        raise UserError(f"another process writes {path} now: wait for it, or stop it first")
     _filling[path.resolve()] = mark
     for child in path.iterdir():
         if child.is_dir() and not child.is_symlink():
@@ -218,7 +218,7 @@ def fresh_directory(path: Path) -> Path:
 
 
 def write_manifest(directory: Path, content: Mapping[str, Any]) -> None:
-    """Declare `directory` complete: write `content` and the size and hash of every file, last of all."""
+    """Write the manifest of `directory`: `content`, and the size and hash of every file. This marks it as complete."""
     files = {
         path.relative_to(directory).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}
         for path in sorted(directory.rglob("*"))
@@ -236,7 +236,7 @@ def _unlock(directory: Path) -> None:
 
 
 def read_manifest(directory: Path, stage: str) -> dict[str, Any]:
-    """Return the manifest of a directory that `stage` wrote, after checking every file against it.
+    """Check every file of a directory that `stage` wrote against its manifest; return the manifest.
 
     Raises:
         UserError: the directory is incomplete, or a file is missing, truncated or changed.

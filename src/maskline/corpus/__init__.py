@@ -1,1 +1,1 @@
-"""Where text comes from: one file per source, what an article is, how it is cleaned, and which split it is in."""
+"""Articles: their sources (one module each), their cleaning, and the split that each belongs to."""

@@ -1,8 +1,8 @@
-"""Articles on disk: what is kept of a source, and how it is read again.
+"""Articles on disk: the Parquet files of the stage fetch.
 
-`data/corpus/articles-00000.parquet` and on hold `id, title, url, text`, in the order of the source; those of a
-validation split that the source has itself are in `held-out-00000.parquet` and on. The manifest says where they come
-from, how many there are in each split, and what was dropped and why.
+`data/corpus/articles-00000.parquet` and the files after it have the columns `id, title, url, text`, in the order of the
+source. Where the source has a validation split of its own, its articles are in `held-out-00000.parquet` and so on. The
+manifest says where the articles come from, how many are in each split, and how many were dropped for which reason.
 """
 
 import re
@@ -22,19 +22,20 @@ from maskline.corpus.split import Split, split_of
 
 ARTICLES, HELD_OUT = "articles", "held-out"
 READ_ROWS = 100
-"""Articles that are Python's at once."""
+"""Articles that are converted to Python objects at a time."""
 ROW_GROUP = 1_000
-"""Articles that a file keeps together."""
+"""Articles per row group of a Parquet file."""
 FILE_ROWS = 100_000
+"""Articles per Parquet file."""
 PAGE_ROWS = 16
-"""Articles between two looks at the size of a page, which ends at 1 MB: readers hold a page whole."""
+"""Articles after which Parquet checks whether a page has 1 MB and ends: a reader holds a whole page in memory."""
 SCHEMA = pa.schema([(name, pa.string()) for name in ("id", "title", "url", "text")])
 
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _SPACES = re.compile(r"[^\S\n]+")
 # Controls, soft hyphens, zero-width spaces, direction marks, byte order marks, private-use characters, and surrogates,
-# which no UTF-8 file can hold. The joiners U+200C and U+200D stay: Persian, Indic scripts and emoji are spelled with
-# them. The list is written out because what `unicodedata` knows differs between versions of Python.
+# which UTF-8 cannot encode. The joiners U+200C and U+200D stay: Persian, Indic scripts and emoji need them. The list is
+# written out because `unicodedata` differs between versions of Python.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ud800-\udfff\ue000-\uf8ff\ufffe\uffff]"
@@ -42,7 +43,7 @@ _INVISIBLE = re.compile(
 
 
 class Article(NamedTuple):
-    """A page of an encyclopedia, or any text that has a beginning and an end."""
+    """A page of an encyclopedia, or another text with a beginning and an end."""
 
     id: str
     title: str
@@ -53,17 +54,17 @@ class Article(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """Articles as they come, and what the manifest says about their origin."""
+    """The articles of a source, as an iterator, and what the manifest says about their origin."""
 
     articles: Iterable[Article]
     provenance: dict[str, Any]
     licence: str
     dropped: Counter[str] = field(default_factory=Counter)
-    """Reason -> pages that the source leaves out itself; complete once the articles are read."""
+    """Reason -> pages that the source itself left out; complete after the articles are read."""
     report: Callable[[], dict[str, Any]] = dict
-    """What else the manifest says of the reading, asked once the articles are read."""
+    """Return further entries of the manifest; called after the articles are read."""
     held_out: Iterable[Article] | None = None
-    """The validation split, of which `articles` has none then; read before them. None: it is made of `articles`."""
+    """The validation split, read before `articles`; None: a part of `articles` is held out."""
 
 
 def clean(text: str) -> str:
@@ -79,7 +80,10 @@ def clean_line(text: str) -> str:
 
 
 def write_parquet(directory: Path, name: str, schema: pa.Schema, rows: Iterable[NamedTuple]) -> None:
-    """Stream `rows` to `name-00000.parquet` and on: fixed row groups and files, so that equal rows are equal bytes."""
+    """Stream `rows` to `name-00000.parquet`, `name-00001.parquet` and so on.
+
+    Files and row groups have fixed sizes, so that equal rows give equal bytes.
+    """
     columns = schema.names
     rows = iter(rows)
     first = list(islice(rows, ROW_GROUP))
@@ -100,7 +104,7 @@ def read_articles(directory: Path, split: Split | None) -> Iterator[Article]:
     """Yield the articles of one split, or all with None, a few in memory at a time.
 
     Raises:
-        UserError: the directory is not what fetch wrote.
+        UserError: the directory is not what the stage fetch wrote.
     """
     fraction = read_manifest(directory, "fetch")["validation_fraction"]
     if fraction is None:  # the source held out articles itself
@@ -116,6 +120,6 @@ def read_articles(directory: Path, split: Split | None) -> Iterator[Article]:
 def read_parquet(directory: Path, name: str) -> Iterator[Article]:
     """Yield the articles that `write_parquet` wrote as `name`, a few in memory at a time."""
     for path in sorted(directory.glob(f"{name}-*.parquet")):
-        with pq.ParquetFile(path, pre_buffer=False) as file:  # or memory would grow with the file
+        with pq.ParquetFile(path, pre_buffer=False) as file:  # a buffer would grow with the file
             for batch in file.iter_batches(READ_ROWS, use_threads=False):
                 yield from map(Article._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))

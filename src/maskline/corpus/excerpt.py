@@ -1,20 +1,20 @@
-"""A bounded part of a corpus, for what needs to see enough text and not all of it."""
+"""A random sample of the lines of a corpus, to learn a vocabulary from."""
 
 from collections.abc import Iterable, Iterator
 
 from maskline.corpus.articles import Article
-from maskline.corpus.split import uniform
+from maskline.corpus.split import hash_fraction
 
 
 def sample_lines(articles: Iterable[Article], share: float) -> Iterator[str]:
-    """Yield about `share` of the lines of `articles`; whole texts where `share` is 1 or more.
+    """Yield about a share `share` of the lines of `articles`; if it is 1 or more, their whole texts.
 
-    Which lines is decided by a hash of the article's id, so they are the same ones each time, in any order of articles.
+    A hash of the article's id and the line's number selects the lines, so the order of the articles does not matter.
     """
     for article in articles:
         if share >= 1:
             yield article.text
         else:
             for number, line in enumerate(article.text.split("\n")):
-                if uniform(f"{article.id}/{number}", b"lines") < share:
+                if hash_fraction(f"{article.id}/{number}", b"lines") < share:
                     yield line

@@ -1,7 +1,7 @@
-"""Which split an article or an example belongs to: a function of its own content, never of its position.
+"""The split of an article or of a task's example: a function of its content, not of its position.
 
-Adding, removing or reordering others moves none. Raising a fraction moves examples out of training alone: what was
-held out stays held out.
+Adding, removing or reordering others does not move it to another split. A larger fraction only moves examples out of
+training: what was held out stays held out.
 """
 
 from hashlib import blake2b
@@ -13,18 +13,18 @@ TaskSplit = Literal["train", "validation", "test"]
 
 def split_of(article_id: str, validation_fraction: float) -> Split:
     """Return the split of an article by a hash of its id."""
-    return "validation" if uniform(article_id, b"articles") < validation_fraction else "train"
+    return "validation" if hash_fraction(article_id, b"articles") < validation_fraction else "train"
 
 
 def task_split_of(text: str, validation_fraction: float, test_fraction: float) -> TaskSplit:
     """Return the split of a labelled example by a hash of its normalized text."""
-    place = uniform(text, b"examples")
-    if place < test_fraction:
+    fraction = hash_fraction(text, b"examples")
+    if fraction < test_fraction:
         return "test"
-    return "validation" if place >= 1 - validation_fraction else "train"
+    return "validation" if fraction >= 1 - validation_fraction else "train"
 
 
-def uniform(text: str, purpose: bytes) -> float:
-    """Return a number in [0, 1] that depends on `text` and `purpose` alone."""
+def hash_fraction(text: str, purpose: bytes) -> float:
+    """Return a hash of `text` as a number in [0, 1]; another `purpose` gives an independent number."""
     digest = blake2b(text.encode(), digest_size=8, key=b"maskline", person=purpose).digest()
     return int.from_bytes(digest, "big") / 2**64

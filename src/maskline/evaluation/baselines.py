@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score
 from sklearn.tree import DecisionTreeClassifier
 
+from maskline.core.labels import IGNORE_INDEX
 from maskline.examples.order import Order
-from maskline.examples.pairs import IGNORE, IS_NEXT, RANDOM, PairSource
+from maskline.examples.pairs import IS_NEXT, RANDOM, PairSource
 from maskline.examples.premasked import PremaskedSet
 from maskline.shards.store import TokenShards
 from maskline.tokenization.load import SpecialIds
@@ -65,15 +66,15 @@ def training_pairs(shards: TokenShards, max_seq_length: int) -> Pairs:
     size = min(TRAINING_PAIRS, len(source))
     order = Order(source.lengths, size, seed=0, last=source.without_pair)
     places = np.arange(size) * len(source) // size
-    segments = source.examples(order, 0, places, places % 2 == 1)
-    segments = segments[np.flatnonzero(segments.next_sentence_label != IGNORE)]
-    tokens = source.gather(segments.starts.ravel(), segments.lengths.ravel())
+    segments = source.segments_at(order, 0, places, places % 2 == 1)
+    segments = segments[np.flatnonzero(segments.next_sentence_label != IGNORE_INDEX)]
+    tokens = source.tokens_of(segments.starts.ravel(), segments.lengths.ravel())
     return Pairs(list(zip(tokens[::2], tokens[1::2], strict=True)), segments.next_sentence_label)
 
 
 def validation_pairs(validation: PremaskedSet) -> Pairs:
     """Return the labelled pairs of the validation set."""
-    rows = np.flatnonzero(validation.next_sentence_label != IGNORE)
+    rows = np.flatnonzero(validation.next_sentence_label != IGNORE_INDEX)
     segments = []
     for row in rows.tolist():
         ids, second = validation.original(row), validation.token_type_ids[row].astype(bool)

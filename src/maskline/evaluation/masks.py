@@ -6,9 +6,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maskline.examples.batches import Batch
-from maskline.examples.pairs import IGNORE
+from maskline.core.labels import IGNORE_INDEX
+from maskline.examples.batches import PretrainingBatch
 from maskline.model.heads import PretrainingModel
+from maskline.model.modes import evaluating
 from maskline.pretraining.inputs import to_inputs
 from maskline.tokenization.load import SpecialIds
 
@@ -27,20 +28,18 @@ def mask_probabilities(
 
     `input_ids` and `token_type_ids` are (T,), with the special tokens.
     """
-    was_training = model.training
-    model.eval()
     masks = np.flatnonzero(input_ids == special.mask)
-    batch = Batch(
+    batch = PretrainingBatch(
         input_ids=input_ids[None].astype(np.int64),
         token_type_ids=token_type_ids[None].astype(np.int64),
         attention_mask=np.ones((1, len(input_ids)), bool),
         masked_positions=masks,
-        masked_labels=np.full(len(masks), IGNORE),
-        next_sentence_label=np.full(1, IGNORE),
+        masked_labels=np.full(len(masks), IGNORE_INDEX),
+        next_sentence_label=np.full(1, IGNORE_INDEX),
     )
-    logits, _ = model(to_inputs(batch, device))
+    with evaluating(model):
+        logits, _ = model(to_inputs(batch, device))
     probabilities: NDArray[np.float32] = logits.float().softmax(1).cpu().numpy()
-    model.train(was_training)
     return probabilities
 
 

@@ -1,1 +1,1 @@
-"""From token shards to batches: sentence pairs (NSP), masking (MLM), and what a batch is."""
+"""From articles to token shards, and from token shards to batches: sentence pairs (NSP) and masking (MLM)."""

@@ -1,6 +1,6 @@
-"""Batches: which examples make up step n, and what their arrays hold."""
+"""Pretraining batches: which examples update n takes, and the arrays that they become."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,40 +9,55 @@ from numpy.typing import NDArray
 
 from maskline.examples.draws import Bits, draw, key
 from maskline.examples.masking import Masker
-from maskline.examples.order import Order, Pace, Ramp
+from maskline.examples.order import EpochClock, Order, Ramp
 from maskline.examples.pairs import PairSource, Segments, join
 from maskline.tokenization.load import SpecialIds
 
 
 @dataclass(frozen=True)
-class Batch:
-    """B examples of at most T tokens, M of these to be predicted."""
+class PretrainingBatch:
+    """B examples of at most T tokens; M tokens of the batch are to be predicted."""
 
     input_ids: NDArray[np.int64]
-    """(B, T) as shown to the model."""
+    """(B, T) token ids as the model sees them: masked, and padded with [PAD]."""
     token_type_ids: NDArray[np.int64]
     """(B, T) 0 for [CLS] A [SEP], 1 for B [SEP]."""
     attention_mask: NDArray[np.bool_]
     """(B, T) True = real token."""
     masked_positions: NDArray[np.int64]
-    """(M,) where the tokens to predict stand in the flat (B * T)."""
+    """(M,) positions of the tokens to predict in the flattened batch, each below B * T."""
     masked_labels: NDArray[np.int64]
-    """(M,) what they are."""
+    """(M,) the tokens to predict."""
     next_sentence_label: NDArray[np.int64]
     """(B,) 0 = is next, 1 = random, -100 = no pair."""
 
     @property
     def tokens(self) -> int:
-        """Return the number of real tokens."""
+        """The number of real tokens."""
         return int(self.attention_mask.sum())
 
 
+def pad(rows: Sequence[NDArray[Any]], fill: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return B arrays of ids as one array, filled up with `fill`, and its mask, both (B, T).
+
+    T is the length of the longest array. The mask is True at the ids that were given.
+    """
+    sizes = np.array([len(row) for row in rows])
+    mask = np.arange(sizes.max()) < sizes[:, None]
+    padded = np.full(mask.shape, fill)
+    padded[mask] = np.concatenate(rows)
+    return padded, mask
+
+
 def assemble(source: PairSource, segments: Segments, special: SpecialIds) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return `input_ids` and `token_type_ids`, (B, T): [CLS] A [SEP] or [CLS] A [SEP] B [SEP], then padding."""
+    """Return the unmasked `input_ids` and `token_type_ids` of B examples, (B, T).
+
+    A row is [CLS] A [SEP] or [CLS] A [SEP] B [SEP], then padding.
+    """
     sizes = segments.sizes
     input_ids = np.full((len(segments), sizes.max()), special.pad)
     token_type_ids = np.zeros_like(input_ids)
-    texts = source.gather(segments.starts.ravel(), segments.lengths.ravel())
+    texts = source.tokens_of(segments.starts.ravel(), segments.lengths.ravel())
     in_a, in_b = segments.lengths.T.tolist()
     input_ids[:, 0] = special.cls
     for row, (a, b) in enumerate(zip(in_a, in_b, strict=True)):
@@ -55,8 +70,8 @@ def assemble(source: PairSource, segments: Segments, special: SpecialIds) -> tup
     return input_ids, token_type_ids
 
 
-def shares(count: int, micro_batch: int, rank: int, ranks: int) -> Iterator[slice]:
-    """Yield the microbatches of process `rank` of `ranks` in a step of `count` examples: every `ranks`-th."""
+def microbatch_slices(count: int, micro_batch: int, rank: int, ranks: int) -> Iterator[slice]:
+    """Yield where the microbatches of process `rank` lie in an update of `count` examples: every `ranks`-th one."""
     for at in range(rank * micro_batch, count, ranks * micro_batch):
         yield slice(at, at + micro_batch)
 
@@ -64,8 +79,9 @@ def shares(count: int, micro_batch: int, rank: int, ranks: int) -> Iterator[slic
 class PretrainingBatches:
     """The batches of a pretraining run: update n is a function of n and the seed.
 
-    An update takes `global_batch` examples of nearly one length. With an `initial_batch` it takes parts of so many
-    examples, each of nearly one length: one at first, and more and more over `ramp_steps` updates.
+    An update takes `global_batch` examples of nearly one length. With an `initial_batch` it takes one or more batches
+    of that size instead: one at first, then more and more, until after `ramp_steps` updates they are `global_batch`
+    examples together. Each of them has examples of nearly one length.
     """
 
     def __init__(
@@ -85,56 +101,59 @@ class PretrainingBatches:
         self.masker = masker
         self.special = special
         self.seed = seed
-        # With sentence pairs an epoch shows every window twice: with its own tail and with its partner's.
+        # With sentence pairs an epoch shows every window twice: with its own B and with its partner's.
         copies = 2 if source.nsp else 1
         self.order = Order(source.lengths, part, seed, copies=copies, last=source.without_pair)
         self.ramp = Ramp(global_batch // part, ramp_steps or 0)
-        self.pace = Pace(self.ramp, self.order.batches_per_epoch)
+        self.clock = EpochClock(self.ramp, self.order.batches_per_epoch)
         self.counts = [source.counts]
 
     def updates(self, epochs: int) -> int:
-        """Return how many updates see every example `epochs` times."""
-        return self.pace.updates(epochs)
+        """Return how many updates it takes to see every example `epochs` times."""
+        return self.clock.updates(epochs)
 
     def epochs(self, step: int) -> float:
-        """Return how often every example has been seen, in the mean, after `step` updates."""
-        return self.pace.epochs(step)
+        """Return how often the examples have been seen, on average, after `step` updates."""
+        return self.clock.epochs(step)
 
     def update_ranges(self, first: int, steps: int) -> list[range]:
         """Return the updates `first` to `steps` - 1: all are made from the same tables."""
         return [range(first, steps)]
 
-    def examples(self, step: int) -> tuple[Segments, Bits]:
+    def segments_and_keys(self, step: int) -> tuple[Segments, Bits]:
         """Return the examples of update `step`, counted from 0, in order of length, and the keys of their masks."""
-        parts = [self._part(number) for number in range(self.ramp.before(step), self.ramp.before(step + 1))]
+        numbers = range(self.ramp.batches_before(step), self.ramp.batches_before(step + 1))
+        parts = [self._batch_of_order(number) for number in numbers]
         segments, keys = join([segments for segments, _ in parts]), np.concatenate([keys for _, keys in parts])
         by_size = np.argsort(segments.sizes, kind="stable")
         return segments[by_size], keys[by_size]
 
-    def _part(self, number: int) -> tuple[Segments, Bits]:
+    def _batch_of_order(self, number: int) -> tuple[Segments, Bits]:
         epoch, positions = self.order.positions(number)
         places, copy = (positions // 2, positions % 2) if self.source.nsp else (positions, np.zeros_like(positions))
-        segments = self.source.examples(self.order, epoch, places, copy == 1)
+        segments = self.source.segments_at(self.order, epoch, places, copy == 1)
         return segments, self.mask_keys(epoch, segments)
 
     def mask_keys(self, epoch: int, segments: Segments) -> Bits:
-        """Return what the masks of N examples are drawn from in an epoch, (N,)."""
+        """Return the keys that the masks of N examples are drawn from in an epoch, (N,)."""
         return draw(key(self.seed, "masks", epoch), segments.numbers)
 
-    def microbatches(self, step: int, rate: float, micro_batch: int, rank: int = 0, ranks: int = 1) -> list[Batch]:
-        """Return the batches of update `step`, counted from 0, that process `rank` of `ranks` works on.
+    def microbatches(
+        self, step: int, rate: float, micro_batch: int, rank: int = 0, ranks: int = 1
+    ) -> list[PretrainingBatch]:
+        """Return the batches of update `step`, counted from 0, that process `rank` of `ranks` trains on.
 
         A share `rate` of the tokens is masked.
         """
-        segments, keys = self.examples(step)
-        parts = shares(len(segments), micro_batch, rank, ranks)
+        segments, keys = self.segments_and_keys(step)
+        parts = microbatch_slices(len(segments), micro_batch, rank, ranks)
         return [self.batch(segments[part], keys[part], rate) for part in parts]
 
-    def batch(self, segments: Segments, keys: Bits, rate: float) -> Batch:
-        """Return N examples, a share `rate` of their tokens masked as their `keys`, (N,), have it."""
+    def batch(self, segments: Segments, keys: Bits, rate: float) -> PretrainingBatch:
+        """Return N examples as one batch; a share `rate` of the tokens is masked, drawn from `keys`, (N,)."""
         input_ids, token_type_ids = assemble(self.source, segments, self.special)
         shown, positions = self.masker(input_ids, keys, rate)
-        return Batch(
+        return PretrainingBatch(
             input_ids=shown,
             token_type_ids=token_type_ids,
             attention_mask=np.arange(input_ids.shape[1]) < segments.sizes[:, None],
@@ -145,7 +164,7 @@ class PretrainingBatches:
 
 
 def by_length(sizes: NDArray[np.int64], batch: int) -> Iterator[NDArray[np.int64]]:
-    """Yield the rows of a fixed set in batches of nearly one length."""
+    """Yield the rows of examples of `sizes` tokens, (N,), `batch` rows of nearly one length at a time."""
     order = np.argsort(sizes, kind="stable")
     for at in range(0, len(order), batch):
         yield order[at : at + batch]

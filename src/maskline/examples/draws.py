@@ -1,6 +1,6 @@
-"""Randomness as a function: what is drawn depends on a key and counters, never on what was drawn before.
+"""Random numbers as a function of a key and counters, independent of what was drawn before.
 
-So workers, batch size, order and restarts cannot change what happens to an example, and resuming needs no state.
+So workers, batch size, order and restarts do not change what is drawn for an example, and resuming needs no state.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ _FEISTEL_ROUNDS = 4
 
 
 def key(seed: int, purpose: str, *counters: int) -> Bits:
-    """Return the 64-bit key, shape (1,), of everything drawn for `purpose` (and an epoch, say) under `seed`."""
+    """Return the 64-bit key, (1,), for all draws of one `purpose` under `seed`; `counters` may hold an epoch."""
     text = "/".join([str(seed), purpose, *map(str, counters)])
     return np.frombuffer(hashlib.blake2b(text.encode(), digest_size=8).digest(), "<u8").astype(np.uint64)
 
@@ -23,7 +23,7 @@ def key(seed: int, purpose: str, *counters: int) -> Bits:
 def draw(keys: Bits, counters: NDArray[np.integer]) -> Bits:
     """Return 64 random bits for every pair of a key and a counter, broadcast against each other.
 
-    Output number `counter` of SplitMix64 (Steele, Lea & Flood 2014, fig. 17) started at the key.
+    They are output number `counter` of SplitMix64 (Steele, Lea & Flood 2014, fig. 17) with the key as its seed.
     """
     x = keys + (counters.astype(np.uint64) + np.uint64(1)) * _GOLDEN
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -43,10 +43,10 @@ def uniform(bits: Bits) -> NDArray[np.float64]:
 
 
 def permute(keys: Bits, positions: NDArray[np.integer], n: int) -> NDArray[np.int64]:
-    """Return where each of `positions` goes in a random order of range(n): a bijection, without a table of n.
+    """Return the places of `positions` in a random order of range(n), without a table of n.
 
-    A Feistel network over the smallest even number of bits that holds n; what falls outside walks on until it is in.
-    Under 6 bits its rounds would not mix.
+    This is a Feistel network over the smallest even number of bits that holds n, and at least 6, since fewer bits do
+    not mix. A result of n or more goes through the network again until it is below n.
     """
     half = np.uint64(max(3, ((n - 1).bit_length() + 1) // 2))
     mask = (np.uint64(1) << half) - np.uint64(1)

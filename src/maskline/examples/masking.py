@@ -13,11 +13,11 @@ _PICK, _REPLACE, _TOKEN = range(3)
 
 
 class Masker:
-    """Choose tokens to predict and what stands in their place.
+    """Choose the tokens to predict, and what the model sees in their place.
 
-    Of every example max(1, round(rate * n)) of its n ordinary tokens are picked; of the picked, a share `mask` is
-    shown as [MASK], a share `random` as a random ordinary token, and the rest unchanged. Special tokens are never
-    picked and never drawn.
+    In an example with n ordinary tokens, max(1, round(rate * n)) of them are picked. Of the picked tokens, a share
+    `mask` becomes [MASK], a share `random` becomes a random ordinary token, and the rest stays. Special tokens are
+    never picked and never drawn.
     """
 
     def __init__(self, rates: MaskingRates, special: SpecialIds, vocab_size: int) -> None:
@@ -33,11 +33,11 @@ class Masker:
 
         Args:
             input_ids: (B, T) token ids, padded with [PAD].
-            keys: (B,) one key per example; what is drawn for a position depends on nothing else.
-            rate: the share to pick. What a smaller one picks, a larger one picks as well.
+            keys: (B,) one key per example; what is drawn for a position depends on key and position alone.
+            rate: the share to pick. A larger share includes the tokens that a smaller one picks.
 
         Returns:
-            The shown ids, (B, T), and the flat positions of the picked tokens in them, (M,) ascending.
+            The masked ids, (B, T), and the positions of the picked tokens in the flattened batch, (M,) ascending.
         """
         ordinary = ~self._special[input_ids]
         keys = keys[:, None]

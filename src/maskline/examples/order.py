@@ -1,8 +1,10 @@
-"""In which order examples come: random, in batches of nearly one length, each a function of its number.
+"""The order of the examples in a run: random, in batches of similar length.
 
-The examples are sorted by length once. An epoch cuts the sorted list into blocks, from a random place on, and shuffles
-each; the batches, cut from the list, come in random order. So a batch needs little padding, and no table of an epoch is
-kept. An update takes one batch, or as many as a ramp says.
+The examples are sorted by length once. Each epoch cuts the sorted list into blocks, at a random offset, and shuffles
+every block. A batch is a slice of that list, so it needs little padding. The batches of an epoch come in random order.
+No table of a whole epoch is kept in memory.
+
+An update takes one batch, or several batches where a `Ramp` says so.
 """
 
 from dataclasses import dataclass
@@ -14,16 +16,17 @@ from numpy.typing import NDArray
 from maskline.examples.draws import below, draw, key, permute
 
 BLOCK = 1024
+"""Examples that are shuffled among each other."""
 
 
 class Order:
-    """Batch n is a function of n and the seed.
+    """Which examples make up batch n: a function of n and the seed.
 
     Attributes:
-        count: places in an epoch's list, copies included.
+        count: positions in an epoch's list: the number of examples times `copies`.
         batch: examples per batch.
         seed: what the order is drawn from.
-        batches_per_epoch: batches that hold every example, each `copies` times.
+        batches_per_epoch: batches that hold every example `copies` times.
     """
 
     def __init__(
@@ -35,7 +38,15 @@ class Order:
         copies: int = 1,
         last: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Order examples of `lengths`, (N,), in batches of `batch`; those marked in `last`, (N,), after all others."""
+        """Sort the examples by length.
+
+        Args:
+            lengths: (N,) tokens of each example.
+            batch: examples per batch.
+            seed: what the order is drawn from.
+            copies: how often each example occurs in an epoch.
+            last: (N,) True = the example is sorted after all others, whatever its length.
+        """
         last = np.zeros(len(lengths), bool) if last is None else last
         self._sorted = np.lexsort((lengths, last)).astype(np.min_scalar_type(len(lengths)))
         self._parts = np.array([0, len(lengths) - last.sum(), len(lengths)])
@@ -46,27 +57,28 @@ class Order:
         self._block = lru_cache(maxsize=16)(self._shuffle)
 
     def positions(self, number: int) -> tuple[int, NDArray[np.int64]]:
-        """Return the epoch of batch `number`, counted from 0, and its places in the epoch's list of `count`."""
+        """Return the epoch of batch `number`, counted from 0, and its positions in the epoch's list of `count`."""
         epoch, rest = divmod(number, self.batches_per_epoch)
         place = int(permute(key(self.seed, "batches", epoch), np.array([rest]), self.batches_per_epoch)[0])
         return epoch, np.arange(place * self.batch, min((place + 1) * self.batch, self.count))
 
-    def at(self, epoch: int, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return which examples stand at `positions`, each below N, in an epoch."""
-        part = np.searchsorted(self._parts, positions, "right") - 1
-        block = (positions - self._parts[part] + self._shift(epoch)) // BLOCK
-        found = np.empty_like(positions)
+    def at(self, epoch: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the examples at `places`, each below N, of the sorted and shuffled list of an epoch."""
+        part = np.searchsorted(self._parts, places, "right") - 1
+        block = (places - self._parts[part] + self._shift(epoch)) // BLOCK
+        found = np.empty_like(places)
         for one, number in {*zip(part.tolist(), block.tolist(), strict=True)}:
             start, examples = self._block(epoch, one, number)
             here = (part == one) & (block == number)
-            found[here] = examples[positions[here] - start]
+            found[here] = examples[places[here] - start]
         return found
 
     def _shift(self, epoch: int) -> int:
+        """Return the random offset of an epoch's blocks."""
         return int(below(draw(key(self.seed, "shift", epoch), np.zeros(1, np.int64)), BLOCK)[0])
 
     def _shuffle(self, epoch: int, part: int, block: int) -> tuple[int, NDArray[np.int64]]:
-        """Return where a block of one part of the list starts, and its examples in random order."""
+        """Return where a block starts in the sorted list, and its examples in random order."""
         first, end = self._parts[part], self._parts[part + 1]
         start = max(first, first + block * BLOCK - self._shift(epoch))
         examples = self._sorted[start : min(end, first + (block + 1) * BLOCK - self._shift(epoch))]
@@ -75,9 +87,9 @@ class Order:
 
 
 class Ramp:
-    """How many batches of an order each update takes: a number that grows from 1 to `most`.
+    """How many batches each update takes: a number that grows from 1 to `most`.
 
-    Update n, counted from 0, takes 1 + floor((most - 1) * n / steps), and from update `steps` on `most`.
+    Update n, counted from 0, takes 1 + floor((most - 1) * n / steps) batches; from update `steps` on it takes `most`.
     """
 
     def __init__(self, most: int, steps: int) -> None:
@@ -86,12 +98,12 @@ class Ramp:
         self._steps = steps
         self._before = np.concatenate([[0], np.cumsum(growing)])
 
-    def before(self, step: int) -> int:
-        """Return how many batches all updates before update `step`, counted from 0, take."""
+    def batches_before(self, step: int) -> int:
+        """Return how many batches the updates before update `step`, counted from 0, take together."""
         growing = min(step, self._steps)
         return int(self._before[growing]) + self._most * (step - growing)
 
-    def updates(self, batches: int) -> int:
+    def updates_for(self, batches: int) -> int:
         """Return how many updates it takes to see the first `batches` batches."""
         growing = int(np.searchsorted(self._before, batches))
         if growing <= self._steps:
@@ -100,16 +112,16 @@ class Ramp:
 
 
 @dataclass(frozen=True)
-class Pace:
-    """How fast a run goes through its examples, without the tables of an order."""
+class EpochClock:
+    """Convert epochs to updates and back. Unlike `Order`, it holds no table."""
 
     ramp: Ramp
     batches_per_epoch: int
 
     def updates(self, epochs: int) -> int:
-        """Return how many updates see every example `epochs` times."""
-        return self.ramp.updates(epochs * self.batches_per_epoch)
+        """Return how many updates it takes to see every example `epochs` times."""
+        return self.ramp.updates_for(epochs * self.batches_per_epoch)
 
     def epochs(self, step: int) -> float:
-        """Return how often every example has been seen, in the mean, after `step` updates."""
-        return self.ramp.before(step) / self.batches_per_epoch
+        """Return how often the examples have been seen, on average, after `step` updates."""
+        return self.ramp.batches_before(step) / self.batches_per_epoch

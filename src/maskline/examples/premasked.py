@@ -1,11 +1,11 @@
-"""The fixed validation set: pairs and masks drawn once, scored alike by every experiment.
+"""The fixed validation set: its pairs and masks are drawn once, so that the losses of all experiments are comparable.
 
 `premasked.arrow` is an Arrow IPC file with a row per example:
 
-    input_ids            list<uintN>   as shown to the model, special tokens included
-    token_type_ids       list<uint8>
-    masked_positions     list<uint16>  within the example
-    masked_labels        list<uintN>   the tokens that stood there
+    input_ids            list<uintN>   as the model sees them, special tokens included
+    token_type_ids       list<uint8>   0 for [CLS] A [SEP], 1 for B [SEP]
+    masked_positions     list<uint16>  positions in the example of the tokens to predict
+    masked_labels        list<uintN>   the tokens to predict
     next_sentence_label  int8          0 = is next, 1 = random, -100 = no pair
 """
 
@@ -19,17 +19,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from maskline.core.errors import UserError
+from maskline.core.labels import IGNORE_INDEX
 from maskline.core.storage import MANIFEST, atomic, fresh_directory, read_manifest, sha256, write_manifest
-from maskline.examples.batches import Batch, PretrainingBatches, by_length
+from maskline.examples.batches import PretrainingBatch, PretrainingBatches, by_length, pad
 from maskline.examples.masking import Masker
-from maskline.examples.pairs import IGNORE, IS_NEXT, RANDOM, PairSource
+from maskline.examples.pairs import IS_NEXT, RANDOM, PairSource
 from maskline.examples.settings import PremaskParams
 from maskline.shards.store import TokenShards, id_dtype
 from maskline.tokenization.load import SpecialIds, load_tokenizer
 
 PREMASKED = "premasked.arrow"
 ROWS = 1024
-"""Examples per record batch: a fixed number, since it shapes the bytes."""
+"""Examples per record batch. The bytes of the file depend on it."""
 
 
 def premask(params: PremaskParams, tokens: Path, tokenizer: Path, directory: Path) -> dict[str, int]:
@@ -51,9 +52,9 @@ def premask(params: PremaskParams, tokens: Path, tokenizer: Path, directory: Pat
 def write_premasked(
     batches: PretrainingBatches, rate: float, directory: Path, provenance: dict[str, Any]
 ) -> dict[str, int]:
-    """Write each window of `batches` once, as in epoch 0 and masked at `rate`, to `directory`; return the counts.
+    """Write an example for each window of `batches`, as in epoch 0 and masked at `rate`; return the counts.
 
-    Of two windows that meet one is in a true pair and the other in a random one.
+    Of two partners one gives a true pair and the other a random pair.
     """
     size = len(batches.source)
     ids = pa.from_numpy_dtype(id_dtype(batches.masker.vocab_size))
@@ -75,18 +76,18 @@ def write_premasked(
     ):
         for start in range(0, size, ROWS):
             places = np.arange(start, min(start + ROWS, size))
-            segments = batches.source.examples(batches.order, 0, places, places % 2 == 1)
+            segments = batches.source.segments_at(batches.order, 0, places, places % 2 == 1)
             batch = batches.batch(segments, batches.mask_keys(0, segments), rate)
             writer.write_batch(pa.record_batch(_columns(batch), schema))
             counts["tokens"] += batch.tokens
             counts["masked"] += len(batch.masked_labels)
-            for name, label in (("is_next", IS_NEXT), ("random", RANDOM), ("no_pair", IGNORE)):
+            for name, label in (("is_next", IS_NEXT), ("random", RANDOM), ("no_pair", IGNORE_INDEX)):
                 counts[name] += int((batch.next_sentence_label == label).sum())
     write_manifest(directory, {**provenance, **counts, "sentences_cut": batches.source.counts["sentences_cut"]})
     return counts
 
 
-def _columns(batch: Batch) -> dict[str, Any]:
+def _columns(batch: PretrainingBatch) -> dict[str, Any]:
     sizes = batch.attention_mask.sum(1)
     rows, places = np.divmod(batch.masked_positions, batch.input_ids.shape[1])
     per_row = np.split(np.arange(len(rows)), np.searchsorted(rows, np.arange(1, len(sizes))))
@@ -101,7 +102,7 @@ def _columns(batch: Batch) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class PremaskedSet:
-    """The examples of `premasked.arrow`, as lists of arrays."""
+    """The examples of `premasked.arrow`: a list has an array for each, see the columns of the file."""
 
     input_ids: list[NDArray[Any]]
     token_type_ids: list[NDArray[Any]]
@@ -114,31 +115,28 @@ class PremaskedSet:
         return len(self.next_sentence_label)
 
     def check_tokenizer(self, tokenizer: Path) -> None:
-        """Refuse a set whose ids are not those of the tokenizer in the directory `tokenizer`.
+        """Check that the set was made with the tokenizer in the directory `tokenizer`.
 
         Raises:
-            UserError: it was made with another one.
+            UserError: it was made with another tokenizer.
         """
         if self.manifest["inputs"]["tokenizer"] != sha256(tokenizer / MANIFEST):
             raise UserError(
                 f"the validation set was made with another tokenizer than {tokenizer}: run `dvc repro premask`"
             )
 
-    def batches(self, size: int, special: SpecialIds) -> Iterator[tuple[NDArray[np.int64], Batch]]:
+    def batches(self, size: int, special: SpecialIds) -> Iterator[tuple[NDArray[np.int64], PretrainingBatch]]:
         """Yield (rows, batch) over the whole set, `size` examples of nearly one length at a time."""
         sizes = np.array([len(ids) for ids in self.input_ids])
         for rows in by_length(sizes, size):
-            yield rows, self._batch(rows, sizes[rows], special)
+            yield rows, self._batch(rows, special)
 
-    def _batch(self, rows: NDArray[np.int64], sizes: NDArray[np.int64], special: SpecialIds) -> Batch:
-        attention_mask = np.arange(sizes.max()) < sizes[:, None]
-        input_ids = np.full(attention_mask.shape, special.pad)
-        token_type_ids = np.zeros_like(input_ids)
-        input_ids[attention_mask] = np.concatenate([self.input_ids[row] for row in rows])
-        token_type_ids[attention_mask] = np.concatenate([self.token_type_ids[row] for row in rows])
+    def _batch(self, rows: NDArray[np.int64], special: SpecialIds) -> PretrainingBatch:
+        input_ids, attention_mask = pad([self.input_ids[row] for row in rows], special.pad)
+        token_type_ids, _ = pad([self.token_type_ids[row] for row in rows], 0)
         masked = [self.masked_positions[row] for row in rows]
-        offsets = np.repeat(np.arange(len(rows)) * sizes.max(), [len(places) for places in masked])
-        return Batch(
+        offsets = np.repeat(np.arange(len(rows)) * input_ids.shape[1], [len(places) for places in masked])
+        return PretrainingBatch(
             input_ids=input_ids,
             token_type_ids=token_type_ids,
             attention_mask=attention_mask,
@@ -148,17 +146,17 @@ class PremaskedSet:
         )
 
     def original(self, row: int) -> NDArray[Any]:
-        """Return the token ids of an example as they were before masking."""
+        """Return the token ids of example number `row` without masks."""
         ids = self.input_ids[row].copy()
         ids[self.masked_positions[row]] = self.masked_labels[row]
         return ids
 
 
 def read_premasked(directory: Path) -> PremaskedSet:
-    """Return the validation set that premask wrote.
+    """Return the validation set that the stage premask wrote.
 
     Raises:
-        UserError: it is incomplete, damaged or empty.
+        UserError: the directory is incomplete, damaged or empty.
     """
     manifest = read_manifest(directory, "premask")
     with pa.memory_map(str(directory / PREMASKED)) as source:

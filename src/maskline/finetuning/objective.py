@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maskline.examples.batches import shares
+from maskline.examples.batches import microbatch_slices
 from maskline.examples.order import Order
 from maskline.finetuning.settings import FinetuneParams
 from maskline.finetuning.task import AnyTask, Encoded
@@ -67,7 +67,7 @@ class FinetuningObjective:
     def microbatches(self, step: int) -> list[Any]:
         """Return this process's share of update `step`."""
         rows = self._rows(step)
-        parts = shares(len(rows), self.micro_batch, distributed.rank(), distributed.ranks())
+        parts = microbatch_slices(len(rows), self.micro_batch, distributed.rank(), distributed.ranks())
         return [self.task.batch(self.training, rows[part]) for part in parts]
 
     def scheduled(self, step: int) -> dict[str, Any]:  # noqa: ARG002

@@ -13,6 +13,7 @@ from maskline.core.errors import UserError
 from maskline.inference.typed import encode_typed
 from maskline.model.bert import Encoder
 from maskline.model.inputs import layout_of, move
+from maskline.model.modes import evaluating
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.texts import encode_texts
 
@@ -61,11 +62,9 @@ def token_vectors(
     for number, name in enumerate(["text"] if second is None else ["first text", "second text"]):
         if number not in sequences:
             raise UserError(f'the {name} has no token: give one, as in "a crane is flying"')
-    was_training = encoder.training
-    encoder.eval()
     ids, types = np.array(encoding.ids, np.int64), np.array(encoding.type_ids, np.int64)
-    x = encoder(move(ids, device), move(types, device), layout_of(np.array([len(ids)]), device))
-    encoder.train(was_training)
+    with evaluating(encoder):
+        x = encoder(move(ids, device), move(types, device), layout_of(np.array([len(ids)]), device))
     return TokenVectors([tokenizer.pieces[token] for token in ids], ids, types, x.cpu().numpy())
 
 
@@ -91,13 +90,11 @@ def embed(
         pooling: what stands for a text.
         batch_tokens: the most that are encoded at once; a longer text is encoded alone.
     """
-    was_training = encoder.training
-    encoder.eval()
     encoded = encode_texts(texts, tokenizer, encoder.params.max_positions)
     vectors = np.empty((len(texts), encoder.params.hidden), np.float32)
-    for rows in batches(encoded.sizes, batch_tokens):
-        vectors[rows] = _pooled(encoder, [encoded.input_ids[row] for row in rows], pooling, device).cpu().numpy()
-    encoder.train(was_training)
+    with evaluating(encoder):
+        for rows in batches(encoded.sizes, batch_tokens):
+            vectors[rows] = _pooled(encoder, [encoded.input_ids[row] for row in rows], pooling, device).cpu().numpy()
     return Embedded(vectors, encoded.cut, encoded.unk_rate)
 
 

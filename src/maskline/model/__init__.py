@@ -1,1 +1,1 @@
-"""BERT from scratch: the encoder, its heads, and the way to Hugging Face's names and back."""
+"""BERT from scratch: the encoder, its heads, and the conversion from and to Hugging Face's weights."""

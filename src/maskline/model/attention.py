@@ -1,7 +1,7 @@
-"""Attention within each of several sequences that stand one after the other, without padding.
+"""Attention within each sequence of a packed batch: sequences one after the other, without padding.
 
-Everything but attention works on single tokens, so only attention has to know where a sequence begins. How it is
-computed depends on the device; what is computed does not (LOG.md has what each way costs).
+All other layers work on single tokens, so only attention needs to know where a sequence begins. The device decides how
+attention is computed, not what is computed (LOG.md has the cost of each way).
 """
 
 # Dimensions: B sequences, N tokens of them all, T tokens of the longest, H heads, K size of a head.
@@ -18,44 +18,44 @@ from torch.nn.attention.varlen import varlen_attn
 
 @dataclass(frozen=True)
 class Layout:
-    """Where B sequences lie among N tokens."""
+    """Where B sequences lie in a packed batch of N tokens, and how to pad it to (B, T) and pack it again."""
 
     longest: int
-    """T."""
+    """T, the tokens of the longest sequence."""
     starts: Tensor
-    """(B,) where each sequence begins."""
+    """(B,) index of the first token of each sequence."""
     bounds: Tensor
-    """(B + 1,) int32: the same, and N."""
+    """(B + 1,) int32: `starts`, and N."""
     positions: Tensor
-    """(N,) each token's place in its sequence."""
-    gather: Tensor
-    """(B * T,) which token to put into each place of a padded batch; some token of the sequence where there is none."""
-    slots: Tensor
-    """(N,) where each token stands in the padded batch."""
-    attend: Tensor | None
-    """(B, T) True where the padded batch holds a token; None where it has no padding."""
+    """(N,) each token's position in its sequence."""
+    pad_index: Tensor
+    """(B * T,) index of the token for each place of the padded batch; at padding, of the sequence's last token."""
+    pack_index: Tensor
+    """(N,) place of each token in the flattened padded batch."""
+    attention_mask: Tensor | None
+    """(B, T) True where the padded batch has a token; None where it has no padding."""
 
     @classmethod
     def of(cls, lengths: Tensor) -> Self:
-        """Return the layout of sequences of `lengths`, (B,) integers on the CPU, each at least 1."""
+        """Return the layout of sequences with `lengths`, (B,) integers on the CPU, each at least 1."""
         assert (lengths > 0).all(), "a sequence without tokens has no [CLS] to stand for it"
         longest = int(lengths.max())
         ends = lengths.cumsum(0)
         starts = ends - lengths
         places = torch.arange(longest)
-        attend = places < lengths[:, None]
+        mask = places < lengths[:, None]
         return cls(
             longest=longest,
             starts=starts,
             bounds=F.pad(ends, (1, 0)).int(),
-            positions=places.expand_as(attend)[attend],
-            gather=(starts[:, None] + torch.minimum(places, lengths[:, None] - 1)).flatten(),
-            slots=attend.flatten().nonzero()[:, 0],
-            attend=None if attend.all() else attend,
+            positions=places.expand_as(mask)[mask],
+            pad_index=(starts[:, None] + torch.minimum(places, lengths[:, None] - 1)).flatten(),
+            pack_index=mask.flatten().nonzero()[:, 0],
+            attention_mask=None if mask.all() else mask,
         )
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """Return the same with every tensor as `function` makes it, on another device say."""
+        """Return this layout with `function` applied to every tensor, to move it to a device, say."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         mapped: dict[str, Any] = {n: function(v) if isinstance(v, Tensor) else v for n, v in values.items()}
         return type(self)(**mapped)
@@ -67,31 +67,31 @@ def attention(qkv: Tensor, layout: Layout, dropout: float) -> Tensor:
     Args:
         qkv: (N, 3, H, K) queries, keys and values.
         layout: where the sequences lie.
-        dropout: the probability with which a weight is dropped.
+        dropout: the probability that a weight is dropped.
 
     Returns:
         (N, H, K), in the precision of `qkv`.
     """
     if qkv.is_cuda and qkv.dtype in {torch.float16, torch.bfloat16} and not dropout:
-        # Flash attention over sequences of different lengths; it knows neither float32 nor dropout.
+        # Flash attention takes a packed batch as it is; it supports neither float32 nor dropout.
         q, k, v = qkv.unbind(1)
         y = varlen_attn(q, k, v, layout.bounds, layout.bounds, layout.longest, layout.longest)
         assert isinstance(y, Tensor)
         return y
     N, _, H, K = qkv.shape
-    padded = qkv.flatten(1).index_select(0, layout.gather).view(-1, layout.longest, 3, H, K)
+    padded = qkv.flatten(1).index_select(0, layout.pad_index).view(-1, layout.longest, 3, H, K)
     q, k, v = padded.permute(2, 0, 3, 1, 4)  # (B, H, T, K) each
-    mix = _by_products if qkv.device.type == "cpu" else F.scaled_dot_product_attention
-    mask = None if layout.attend is None else layout.attend[:, None, None, :]
-    y = mix(q, k, v, attn_mask=mask, dropout_p=dropout)
-    return y.transpose(1, 2).reshape(-1, H * K).index_select(0, layout.slots).view(N, H, K)
+    attend = _attention_by_products if qkv.device.type == "cpu" else F.scaled_dot_product_attention
+    mask = None if layout.attention_mask is None else layout.attention_mask[:, None, None, :]
+    y = attend(q, k, v, attn_mask=mask, dropout_p=dropout)
+    return y.transpose(1, 2).reshape(-1, H * K).index_select(0, layout.pack_index).view(N, H, K)
 
 
-def _by_products(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None, dropout_p: float) -> Tensor:
-    """Do what `F.scaled_dot_product_attention` does, from (B, H, T, K), by plain products.
+def _attention_by_products(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None, dropout_p: float) -> Tensor:
+    """Return what `F.scaled_dot_product_attention` returns, (B, H, T, K), computed by matrix products.
 
-    On a CPU the fused kernel takes half as long again in float32, and four times as long in bfloat16, forward and
-    backward together, at lengths of about a hundred tokens (LOG.md).
+    On a CPU it is faster: at about a hundred tokens, the fused kernel takes 1.5 times as long in float32 and four times
+    as long in bfloat16, forward and backward together (LOG.md).
     """
     B, H, T, K = q.shape
     q, k, v = (part.reshape(B * H, T, K) for part in (q, k, v))

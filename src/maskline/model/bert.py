@@ -1,7 +1,7 @@
-"""The BERT encoder (Devlin et al. 2019), top-down: embeddings, attention, layer, encoder.
+"""The BERT encoder (Devlin et al. 2019): embeddings, attention, layer, encoder.
 
-It is the original architecture: learned positions, LayerNorm after each residual sum, biases everywhere. What may
-differ is where the weights start (see `initialize`).
+The architecture is the original one: learned positions, LayerNorm after each residual sum, biases everywhere. Only the
+initial weights may differ (see `initialize`).
 """
 
 # Dimensions: B sequences, N tokens of them all, D hidden, H heads, K = D / H, F intermediate, V vocabulary.
@@ -84,15 +84,15 @@ class Encoder(nn.Module):
         self.pooler = nn.Linear(params.hidden, params.hidden)
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, layout: Layout) -> Tensor:
-        """Encode sequences that stand one after the other, without padding.
+        """Encode a packed batch: sequences one after the other, without padding.
 
         Args:
             input_ids: (N,) integers below the vocabulary size.
             token_type_ids: (N,) integers, 0 or 1.
-            layout: where each sequence lies, none longer than `max_positions`.
+            layout: where each sequence lies; none is longer than `max_positions`.
 
         Returns:
-            (N, D) the last layer's output.
+            (N, D) the output of the last layer.
         """
         x = self.embeddings(input_ids, token_type_ids, layout)
         for layer in self.layers:
@@ -100,15 +100,15 @@ class Encoder(nn.Module):
         return x  # type: ignore[no-any-return]
 
     def pool(self, x: Tensor, layout: Layout) -> Tensor:
-        """Summarize encoded sequences by their [CLS] token: (N, D) -> (B, D)."""
+        """Pool encoded sequences by their [CLS] token: (N, D) -> (B, D)."""
         return torch.tanh(self.pooler(x.index_select(0, layout.starts)))
 
 
 def initialize(module: nn.Module, params: ModelParams, generator: torch.Generator) -> None:
-    """Draw initial weights in place: normal matrices and embeddings, zero biases, LayerNorm as the identity.
+    """Draw initial weights in place: matrices and embeddings from a normal distribution, biases 0, LayerNorm weights 1.
 
-    Beyond BERT, where `params` says so: positions start as sinusoids, and the keys of some heads start equal to their
-    queries, so that these heads look at near and like tokens from the first step.
+    Unlike BERT, and only where `params` says so, position embeddings start as sinusoids, and in some heads the key
+    weights start equal to the query weights. These heads attend to near and similar tokens from the first step.
     """
     for part in module.modules():
         if isinstance(part, nn.Linear | nn.Embedding):
@@ -126,7 +126,7 @@ def initialize(module: nn.Module, params: ModelParams, generator: torch.Generato
             if isinstance(part, SelfAttention):
                 rows = params.matched_heads * params.hidden // params.heads
                 query, key, _ = part.qkv.weight.chunk(3)
-                # Wide enough for a like token to weigh a few times as much as another.
+                # With this deviation a similar token weighs a few times as much as another.
                 query[:rows].normal_(std=0.5 * params.hidden**-0.5, generator=generator)
                 key[:rows] = query[:rows]
 

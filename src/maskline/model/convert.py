@@ -1,4 +1,4 @@
-"""Our weights <-> Hugging Face BERT, both ways: the names of `transformers.BertForPreTraining` and its kin."""
+"""Conversion of weights and configuration from and to Hugging Face's BERT (`transformers.BertForPreTraining` etc.)."""
 
 import re
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ _BIAS = ("mlm.decoder.bias", "cls.predictions.bias")
 def to_hugging_face(model: EncoderModel) -> dict[str, Tensor]:
     """Return the weights of `model` under Hugging Face's names; a tied decoder is there once, as the embedding."""
     theirs: dict[str, Tensor] = {}
-    for name, tensor in model.named_parameters():  # which gives a tied one once
+    for name, tensor in model.named_parameters():  # gives a tied parameter once
         names = _theirs(name)
         theirs |= zip(names, tensor.chunk(len(names)), strict=True)
     return {name: tensor.detach().cpu().contiguous() for name, tensor in theirs.items()}
@@ -77,7 +77,7 @@ def from_hugging_face(model: EncoderModel, theirs: Mapping[str, Tensor]) -> Fit:
 
 
 def _theirs(name: str) -> list[str]:
-    """Return what Hugging Face calls our weight `name`: one name, or three for query, key and value."""
+    """Return Hugging Face's names of our weight `name`: one, or three for query, key and value."""
     if name == _BIAS[0]:
         return [_BIAS[1]]
     if target := _rename(name, *_QKV):
@@ -86,7 +86,7 @@ def _theirs(name: str) -> list[str]:
 
 
 def _rename(name: str, ours: str, theirs: str) -> str | None:
-    """Return `name` with the module prefix `ours` replaced by `theirs`, None where it is another module."""
+    """Return `name` with the module prefix `ours` replaced by `theirs`; None if it has another prefix."""
     match = re.fullmatch(re.escape(ours).replace(r"\#", r"(\d+)") + r"\.(weight|bias)", name)
     if match is None:
         return None
@@ -95,9 +95,9 @@ def _rename(name: str, ours: str, theirs: str) -> str | None:
 
 
 def config(params: ModelParams, vocab_size: int, architecture: str) -> dict[str, Any]:
-    """Return the config.json of Hugging Face's `architecture` that computes what our model computes.
+    """Return the content of a config.json with which Hugging Face's `architecture` computes the same as our model.
 
-    `mlm_head`, a key of ours, is there where theirs has no such head and only the encoder is theirs.
+    The key `mlm_head` is ours. It is set where Hugging Face has no such head, so that only the encoder is the same.
     """
     return {
         "architectures": [architecture],
@@ -141,7 +141,7 @@ def model_params(config: Mapping[str, Any]) -> ModelParams:
             "layer_norm_eps": config["layer_norm_eps"],
             "mlm_head": config.get("mlm_head", "bert"),
             "initializer_range": config["initializer_range"],
-            # Where weights start is in no config, and nothing starts from these.
+            # A config says nothing of initial weights, and none are drawn from these.
             "position_init": "normal",
             "position_base": 1.0,
             "position_scale": 1.0,

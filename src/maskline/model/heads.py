@@ -8,33 +8,32 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from maskline.core.labels import IGNORE_INDEX
 from maskline.model.attention import Layout
 from maskline.model.bert import ACTIVATIONS, Encoder, initialize
 from maskline.model.settings import ModelParams
 from maskline.model.vocabulary_loss import vocabulary_loss
 
-IGNORE_INDEX = -100
-
 
 @dataclass(frozen=True)
 class Inputs:
-    """A batch of B sequences on the device, one after the other without padding."""
+    """A packed batch on the device: B sequences one after the other, without padding."""
 
     input_ids: Tensor
-    """(N,) as shown to the model."""
+    """(N,) token ids, masked."""
     token_type_ids: Tensor
     """(N,) 0 or 1."""
     layout: Layout
     masked_positions: Tensor
-    """(M,) where the tokens to predict stand among the N."""
+    """(M,) positions of the tokens to predict, each below N."""
     masked_labels: Tensor
-    """(M,) what they are."""
+    """(M,) the tokens to predict."""
     next_sentence_label: Tensor
     """(B,) 0 = is next, 1 = random, -100 = no pair."""
 
 
 class MaskedLanguageModelHead(nn.Module):
-    """A transform and a decoder whose weight is the token embedding (Devlin et al. 2019, appendix A.2)."""
+    """A transform, and a decoder that shares its weight with the token embedding (Devlin et al. 2019, appendix A.2)."""
 
     def __init__(self, params: ModelParams, embedding: nn.Embedding) -> None:
         super().__init__()
@@ -49,12 +48,12 @@ class MaskedLanguageModelHead(nn.Module):
         return self.decoder(self.hidden(x))  # type: ignore[no-any-return]
 
     def hidden(self, x: Tensor) -> Tensor:
-        """Return what the decoder reads: (M, D) -> (M, D)."""
+        """Return the input of the decoder: (M, D) -> (M, D)."""
         return self.norm(self.activation(self.transform(x)))  # type: ignore[no-any-return]
 
 
 class LinearHead(nn.Module):
-    """A decoder of its own and nothing before it: what a textbook's Transformer ends in, and not BERT's head."""
+    """A decoder with a weight of its own and no transform: the last layer of a textbook Transformer, not BERT's."""
 
     def __init__(self, params: ModelParams, embedding: nn.Embedding) -> None:
         super().__init__()
@@ -65,7 +64,7 @@ class LinearHead(nn.Module):
         return self.decoder(x)  # type: ignore[no-any-return]
 
     def hidden(self, x: Tensor) -> Tensor:
-        """Return what the decoder reads: (M, D), as it is."""
+        """Return the input of the decoder: `x` itself, (M, D)."""
         return x
 
 
@@ -103,20 +102,20 @@ class PretrainingModel(EncoderModel):
 
     def forward(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
         """Return the logits of the masked tokens, (M, V), and of the sentence pairs, (B, 2)."""
-        masked, pooled = self._encode(inputs)
+        masked, pooled = self._masked_and_pooled(inputs)
         return self.mlm(masked), self.nsp(pooled)
 
     def losses(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
-        """Return what `pretraining_losses` makes of the logits, a piece of the vocabulary at a time."""
-        masked, pooled = self._encode(inputs)
+        """Return the losses of `pretraining_losses`, computed for a piece of the vocabulary at a time."""
+        masked, pooled = self._masked_and_pooled(inputs)
         decoder = self.mlm.decoder
         mlm = vocabulary_loss(self.mlm.hidden(masked), decoder.weight, decoder.bias, inputs.masked_labels)
         return mlm, _next_sentence_loss(self.nsp(pooled), inputs)
 
-    def _encode(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
+    def _masked_and_pooled(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
+        """Return the encoder's output at the masked tokens, (M, D), and pooled, (B, D)."""
         x = self.encoder(inputs.input_ids, inputs.token_type_ids, inputs.layout)
-        masked = x.index_select(0, inputs.masked_positions)  # nothing is computed where there is nothing to predict
-        return masked, self.encoder.pool(x, inputs.layout)
+        return x.index_select(0, inputs.masked_positions), self.encoder.pool(x, inputs.layout)
 
 
 def pretraining_losses(mlm_logits: Tensor, nsp_logits: Tensor, inputs: Inputs) -> tuple[Tensor, Tensor]:

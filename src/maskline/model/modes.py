@@ -1,4 +1,4 @@
-"""Switching what a module does in training and not in use, such as dropout."""
+"""Evaluation mode and training mode of a model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from torch import nn
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Turn dropout off in the block; after it the model is in the mode that it was in."""
+    """Put `model` in evaluation mode (no dropout) for the block, and back in its former mode after it."""
     was_training = model.training
     model.eval()
     try:

@@ -1,9 +1,9 @@
-"""The cross-entropy over a vocabulary, a piece of it at a time.
+"""The cross-entropy over a large vocabulary, computed for a piece of the vocabulary at a time.
 
-Logits and their gradient are M x V numbers each, the largest arrays of a step by far, and most of its time goes into
-moving them. Here a piece of the vocabulary is scored, turned into unnormalized probabilities and multiplied by its part
-of the decoder while it is in the cache, with the running maximum of online softmax (Milakov & Gimelshein 2018); only
-those probabilities are kept for the backward pass.
+The logits and their gradient are M x V numbers each: by far the largest arrays of a step, and moving them through
+memory takes most of its time. Here the logits of one piece become unnormalized probabilities and are multiplied by the
+piece's part of the decoder while they are in the cache. The running maximum is that of online softmax (Milakov &
+Gimelshein 2018). Only the unnormalized probabilities are kept for the backward pass.
 """
 
 # Dimensions: M masked tokens, D hidden, V vocabulary, C tokens of one piece of it.
@@ -13,14 +13,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-PIECE = 8192  # (M, C) in bfloat16 fits a cache of some megabytes for the M of a usual microbatch
-ROWS = 64  # (ROWS, C) in float32 fits one as well
+PIECE = 8192
+"""Tokens of a piece: for the M of a usual microbatch, (M, C) in bfloat16 fits into a cache of some megabytes."""
+ROWS = 64
+"""Rows that are summed at a time: (ROWS, C) in float32 fits into the same cache."""
 
 
 def vocabulary_loss(hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor) -> Tensor:
     """Return the cross-entropy in nats of `hidden @ weight.T + bias`, summed over the M labels.
 
-    Products are taken in the precision of the enclosing autocast; sums and the gradients that leave are float32.
+    Matrix products have the precision of the enclosing autocast; sums and the returned gradients are float32.
 
     Args:
         hidden: (M, D).
@@ -61,7 +63,7 @@ class _VocabularyLoss(torch.autograd.Function):
             highest = higher
             pieces.append((likelihood, higher))
         log_total = highest + total.log()
-        # All of it through autograd, which lets it go after the backward pass: attributes of ctx would stay.
+        # All through save_for_backward, whose tensors are freed after the backward pass: attributes of ctx would stay.
         kept = [tensor for piece in pieces for tensor in piece]
         ctx.save_for_backward(hidden, weight, labels, log_total, expected.div_(total[:, None]), *kept)
         return (log_total - of_label).sum()
@@ -86,5 +88,5 @@ def _row_sums(values: Tensor, dtype: torch.dtype) -> Tensor:
     """Return the sum of each row of `values`, (M, C), in `dtype`: (M,)."""
     if values.device.type != "cpu":
         return values.sum(1, dtype=dtype)
-    # A CPU converts all that it is to sum before it sums: one step in eight was spent on writing that copy to memory.
+    # On a CPU, `sum` first converts all of its input: writing that copy to memory took an eighth of a step.
     return torch.cat([rows.sum(1, dtype=dtype) for rows in torch.split(values, ROWS)])

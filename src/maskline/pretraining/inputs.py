@@ -3,12 +3,12 @@
 import numpy as np
 import torch
 
-from maskline.examples.batches import Batch
+from maskline.examples.batches import PretrainingBatch
 from maskline.model.heads import Inputs
 from maskline.model.inputs import layout_of, move
 
 
-def to_inputs(batch: Batch, device: torch.device) -> Inputs:
+def to_inputs(batch: PretrainingBatch, device: torch.device) -> Inputs:
     """Return a batch on `device` without its padding."""
     real = batch.attention_mask
     place = np.cumsum(real.ravel()) - 1  # of each real token among all of them

@@ -1,10 +1,10 @@
-"""Batches of a run whose last updates see longer sequences (Devlin et al. 2019, appendix A.2)."""
+"""Batches of a pretraining run whose last updates have longer sequences (Devlin et al. 2019, appendix A.2)."""
 
 import gc
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
-from maskline.examples.batches import Batch, PretrainingBatches
+from maskline.examples.batches import PretrainingBatch, PretrainingBatches
 from maskline.examples.draws import Bits
 from maskline.examples.pairs import Segments
 from maskline.pretraining.settings import PretrainParams
@@ -16,34 +16,34 @@ _MOST_STEPS = 2**31
 class Phases:
     """The batches of a pretraining run of two sequence lengths: update n is a function of n and the seed.
 
-    For each length the corpus is cut into windows of its own, and those of the update that was asked for last are the
-    only ones in memory.
+    The corpus is cut into windows for each length. Only the windows of one length are in memory: those of the update
+    that was asked for last.
 
     Attributes:
         special: ids of the special tokens.
-        counts: what PairSource counts at either length.
-        switch: the first update, counted from 0, of the longer sequences.
+        counts: what `PairSource` counts for the first length and for the final one.
+        switch: the first update, counted from 0, with sequences of the final length.
     """
 
-    def __init__(self, cut: Callable[[int], PretrainingBatches], recipe: PretrainParams) -> None:
-        """Take `cut`, which returns the batches of one sequence length, by their own update numbers."""
+    def __init__(self, build: Callable[[int], PretrainingBatches], recipe: PretrainParams) -> None:
+        """Take `build`, which returns the batches of one sequence length, their updates counted from 0."""
         assert recipe.final_seq_length is not None
-        self._cut = cut
+        self._build = build
         self._recipe = recipe
         self._lengths = (recipe.max_seq_length, recipe.final_seq_length)
-        self._held: tuple[int, PretrainingBatches] | None = None
-        # Each is cut once to be counted; the longer one before the other, with which the run begins.
+        self._in_memory: tuple[int, PretrainingBatches] | None = None
+        # Both are built once to be counted. The run begins with the first length, so that one is built last and stays.
         final = self._of_length(self._lengths[1])
-        final_counts, final_pace = final.counts, final.pace
+        final_counts, final_clock = final.counts, final.clock
         del final
         first = self._of_length(self._lengths[0])
         self.special: SpecialIds = first.special
         self.counts = first.counts + final_counts
-        self._paces = (first.pace, final_pace)
+        self._clocks = (first.clock, final_clock)
         self.switch = recipe.lengthens_at(recipe.total_steps(self.updates))
 
     def updates(self, epochs: int) -> int:
-        """Return how many updates see every example `epochs` times, the share of the longer ones included."""
+        """Return how many updates, of both lengths together, it takes to see all text `epochs` times."""
 
         def seen(steps: int) -> float:
             return self._seen(steps, self._recipe.lengthens_at(steps))
@@ -51,11 +51,11 @@ class Phases:
         return bisect_left(range(_MOST_STEPS), float(epochs), key=seen)
 
     def epochs(self, step: int) -> float:
-        """Return how often all text has been seen, in the mean, after `step` updates."""
+        """Return how often the text has been seen, on average, after `step` updates."""
         return self._seen(step, self.switch)
 
     def _seen(self, step: int, switch: int) -> float:
-        first, final = self._paces
+        first, final = self._clocks
         return first.epochs(min(step, switch)) + final.epochs(max(0, step - switch))
 
     def update_ranges(self, first: int, steps: int) -> Iterator[range]:
@@ -74,16 +74,18 @@ class Phases:
         """Return the most tokens of a sequence of update `step`, counted from 0."""
         return self._lengths[step >= self.switch]
 
-    def examples(self, step: int) -> tuple[Segments, Bits]:
+    def segments_and_keys(self, step: int) -> tuple[Segments, Bits]:
         """Return the examples of update `step`, counted from 0, in order of length, and the keys of their masks."""
         batches, number, _ = self._at(step)
-        return batches.examples(number)
+        return batches.segments_and_keys(number)
 
-    def microbatches(self, step: int, rate: float, micro_batch: int, rank: int = 0, ranks: int = 1) -> list[Batch]:
-        """Return the batches of update `step`, counted from 0, that process `rank` of `ranks` works on.
+    def microbatches(
+        self, step: int, rate: float, micro_batch: int, rank: int = 0, ranks: int = 1
+    ) -> list[PretrainingBatch]:
+        """Return the batches of update `step`, counted from 0, that process `rank` of `ranks` trains on.
 
-        A share `rate` of the tokens is masked. Longer sequences come as many fewer at once, so that a microbatch, and
-        with it the memory of a step, has as many tokens as before.
+        A share `rate` of the tokens is masked. A microbatch of longer sequences has fewer of them, so that it has as
+        many tokens, and a step needs as much memory, as before.
         """
         batches, number, length = self._at(step)
         fewer = max(1, micro_batch * self._lengths[0] // length)
@@ -96,8 +98,10 @@ class Phases:
         return self._of_length(length), number, length
 
     def _of_length(self, length: int) -> PretrainingBatches:
-        if self._held is None or self._held[0] != length:
-            self._held = None  # the former tables go before there are others,
-            gc.collect()  # those of an order too, whose cache refers to it
-            self._held = (length, self._cut(length))
-        return self._held[1]
+        if self._in_memory is None or self._in_memory[0] != length:
+            # Free the former tables before others are built. An `Order` and its cache refer to each other, so only
+            # the garbage collector frees them.
+            self._in_memory = None
+            gc.collect()
+            self._in_memory = (length, self._build(length))
+        return self._in_memory[1]

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor
 
 from maskline.core.errors import UserError
+from maskline.core.labels import IGNORE_INDEX
 from maskline.core.storage import MANIFEST, sha256, source_fingerprint, write_csv, write_json, write_timing
-from maskline.examples.batches import Batch, PretrainingBatches
+from maskline.examples.batches import PretrainingBatch, PretrainingBatches
 from maskline.examples.draws import key
 from maskline.examples.masking import Masker
-from maskline.examples.pairs import IGNORE, PairSource
+from maskline.examples.pairs import PairSource
 from maskline.examples.premasked import PremaskedSet, read_premasked
 from maskline.model.directory import HEADS, NSP, POOLER, TokenizerFiles, export, model_card
 from maskline.model.heads import PretrainingModel
@@ -66,26 +67,26 @@ class PretrainingObjective:
         """Return the updates `first` to `steps` - 1 in ranges of one sequence length."""
         return self.batches.update_ranges(first, steps)
 
-    def microbatches(self, step: int) -> list[Batch]:
+    def microbatches(self, step: int) -> list[PretrainingBatch]:
         """Return this process's share of update `step`."""
         rate = self.masking.rate_at(step, self.steps)
         return self.batches.microbatches(step, rate, self.micro_batch, distributed.rank(), distributed.ranks())
 
     def examples(self, step: int) -> list[int]:
         """Return the numbers of the examples of update `step`."""
-        numbers: list[int] = self.batches.examples(step)[0].numbers.tolist()
+        numbers: list[int] = self.batches.segments_and_keys(step)[0].numbers.tolist()
         return numbers
 
     def scheduled(self, step: int) -> dict[str, int]:
         """Return the sequence length of update `step`, where a run has two."""
         return {"max_seq_length": self.batches.length(step)} if isinstance(self.batches, Phases) else {}
 
-    def targets(self, batch: Batch) -> dict[str, float]:
+    def targets(self, batch: PretrainingBatch) -> dict[str, float]:
         """Return the masked tokens, the labelled pairs and the real tokens of a batch."""
-        pairs = int((batch.next_sentence_label != IGNORE).sum())
+        pairs = int((batch.next_sentence_label != IGNORE_INDEX).sum())
         return {"mlm_loss": len(batch.masked_labels), "nsp_loss": pairs, "tokens": batch.tokens}
 
-    def losses(self, batch: Batch) -> dict[str, Tensor]:
+    def losses(self, batch: PretrainingBatch) -> dict[str, Tensor]:
         """Return the summed cross-entropies."""
         mlm, nsp = self.model.losses(to_inputs(batch, self.device))
         return {"mlm_loss": mlm, "nsp_loss": nsp} if self.nsp else {"mlm_loss": mlm}

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 
 import torch
 
+from maskline.core.labels import IGNORE_INDEX
 from maskline.examples.premasked import PremaskedSet
-from maskline.model.heads import IGNORE_INDEX, PretrainingModel, pretraining_losses
+from maskline.model.heads import PretrainingModel, pretraining_losses
+from maskline.model.modes import evaluating
 from maskline.pretraining.inputs import to_inputs
 from maskline.tokenization.load import SpecialIds
 
@@ -27,23 +29,21 @@ def pretraining_sums(
 
     Always in float32 and without dropout, whatever training uses; no random number is drawn.
     """
-    was_training = model.training
-    model.eval()
     sums = dict.fromkeys(("mlm_loss", "mlm_correct", "masked", "nsp_loss", "nsp_correct", "pairs"), 0.0)
-    for number, (_, batch) in enumerate(validation.batches(BATCH, special)):
-        if number % ranks != rank:
-            continue
-        inputs = to_inputs(batch, device)
-        mlm_logits, nsp_logits = model(inputs)
-        mlm_loss, nsp_loss = pretraining_losses(mlm_logits, nsp_logits, inputs)
-        label = inputs.next_sentence_label
-        sums["mlm_loss"] += mlm_loss.item()
-        sums["mlm_correct"] += (mlm_logits.argmax(1) == inputs.masked_labels).sum().item()
-        sums["masked"] += len(inputs.masked_labels)
-        sums["nsp_loss"] += nsp_loss.item()
-        sums["nsp_correct"] += (nsp_logits.argmax(1) == label).sum().item()  # an ignored label equals no class
-        sums["pairs"] += (label != IGNORE_INDEX).sum().item()
-    model.train(was_training)
+    with evaluating(model):
+        for number, (_, batch) in enumerate(validation.batches(BATCH, special)):
+            if number % ranks != rank:
+                continue
+            inputs = to_inputs(batch, device)
+            mlm_logits, nsp_logits = model(inputs)
+            mlm_loss, nsp_loss = pretraining_losses(mlm_logits, nsp_logits, inputs)
+            label = inputs.next_sentence_label
+            sums["mlm_loss"] += mlm_loss.item()
+            sums["mlm_correct"] += (mlm_logits.argmax(1) == inputs.masked_labels).sum().item()
+            sums["masked"] += len(inputs.masked_labels)
+            sums["nsp_loss"] += nsp_loss.item()
+            sums["nsp_correct"] += (nsp_logits.argmax(1) == label).sum().item()  # an ignored label equals no class
+            sums["pairs"] += (label != IGNORE_INDEX).sum().item()
     return sums
 
 

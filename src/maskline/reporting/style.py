@@ -1,4 +1,4 @@
-"""How every figure looks and is saved: one theme, labels beside the lines, the same bytes for the same data."""
+"""The style of all figures: theme, labels beside the lines, and saving with the same bytes for the same data."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Annotation
 
-# Okabe & Ito 2008: told apart by every kind of colour vision.
+# Okabe & Ito 2008: distinct for every kind of colour vision.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 GREY, INK = "#767676", "#262626"
 
 _THEME: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # matplotlib ships it; it holds Latin, Greek, Cyrillic, Arabic and Hebrew
+    "font.family": "DejaVu Sans",  # comes with matplotlib; has Latin, Greek, Cyrillic, Arabic and Hebrew
     "font.size": 9,
     "text.color": INK,
     "axes.edgecolor": GREY,
@@ -47,13 +47,13 @@ _THEME: dict[Any, Any] = {
     "figure.constrained_layout.use": True,
     "savefig.dpi": 160,
     "savefig.bbox": "tight",
-    "svg.hashsalt": "maskline",  # element ids are drawn from it instead of from a random UUID
+    "svg.hashsalt": "maskline",  # element ids are hashes with this salt; without it they are random
 }
 
 
 @contextmanager
 def theme() -> Iterator[None]:
-    """Draw and save in maskline's style, whatever the user's own matplotlibrc says."""
+    """Use maskline's style in the block, whatever the user's matplotlibrc says."""
     import matplotlib as mpl
 
     with mpl.rc_context():
@@ -63,7 +63,7 @@ def theme() -> Iterator[None]:
 
 
 def save(figure: "Figure", stem: Path) -> None:
-    """Write `figure` as `stem`.svg and `stem`.png, without a date."""
+    """Write `figure` as `stem`.svg and `stem`.png, without the date, which would change the bytes."""
     for kind, metadata in (("svg", {"Date": None}), ("png", {})):
         content = io.BytesIO()
         figure.savefig(content, format=kind, metadata=metadata)
@@ -72,7 +72,7 @@ def save(figure: "Figure", stem: Path) -> None:
 
 @dataclass(frozen=True)
 class Label:
-    """A text beside the right edge of a plot, at the height `y` of the data that it names."""
+    """A text to the right of a plot, at the height `y` (in data units) of the line that it names."""
 
     text: str
     y: float
@@ -80,16 +80,16 @@ class Label:
 
 
 def label_right(labels: Mapping["Axes", Sequence[Label]]) -> None:
-    """Name lines at the right edge of the axes of one figure, each as near to its height as the others allow.
+    """Put labels to the right of the axes of one figure, each as near to its height as possible without overlap.
 
-    Call it last: it settles the limits of the axes and the layout.
+    Call it last: it fixes the limits of the axes and the layout.
     """
     texts = {axes: [_text(axes, label) for label in named] for axes, named in labels.items()}
     for axes in labels:
         axes.set_xlim(left=0)
         axes.set_ylim(axes.get_ylim())
     for axes, named in labels.items():
-        _settle(axes, named, texts[axes])
+        _move_apart(axes, named, texts[axes])
 
 
 def _text(axes: "Axes", label: Label) -> "Annotation":
@@ -106,7 +106,7 @@ def _text(axes: "Axes", label: Label) -> "Annotation":
     )
 
 
-def _settle(axes: "Axes", labels: Sequence[Label], texts: Sequence["Annotation"]) -> None:
+def _move_apart(axes: "Axes", labels: Sequence[Label], texts: Sequence["Annotation"]) -> None:
     figure = axes.figure.get_figure(root=True)
     figure.draw_without_rendering()
     points = 72 / figure.dpi
@@ -118,10 +118,10 @@ def _settle(axes: "Axes", labels: Sequence[Label], texts: Sequence["Annotation"]
 
 
 def spread(wanted: Sequence[float], heights: Sequence[float], bounds: tuple[float, float]) -> list[float]:
-    """Return the centres nearest to `wanted` (in least squares) of boxes that keep their order and do not overlap.
+    """Return the centres nearest to `wanted` (least squares) at which boxes keep their order and do not overlap.
 
-    They stay within `bounds`, as far as there is room: too many boxes stand on the lower bound and reach beyond the
-    upper one. Isotonic regression by pooling adjacent violators, after the room of the boxes below is taken out.
+    The boxes stay within `bounds`. If there is no room for all, they start at the lower bound and exceed the upper one.
+    This is isotonic regression (pool adjacent violators) on the centres minus the heights of the boxes below.
     """
     order = sorted(range(len(wanted)), key=lambda index: (wanted[index], index))
     stacked = list(accumulate((heights[index] for index in order), initial=0.0))

@@ -1,4 +1,4 @@
-"""Which articles of a source are kept, and what there was of the others."""
+"""The selection of articles: which of a source are kept, and how many are dropped for which reason."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -35,73 +35,74 @@ def write_corpus(
     near_duplicates: float | None = None,
     report: Path | None = None,
 ) -> dict[str, Any]:
-    """Write the articles of `source` that are worth keeping to a new `directory`; return its manifest.
+    """Clean, filter and deduplicate the articles of `source`; write them to a new `directory`, return its manifest.
 
-    Every article is cleaned. Dropped are the empty ones, those shorter than `min_characters`, and of several with equal
-    text, with equal id, or with texts of a similarity of `near_duplicates` or more, all but one (see
-    `maskline.selection.duplicates`); with None, near duplicates stay. What the articles are like goes to the folder
-    `report` (see `maskline.selection.report`). Where the source holds out articles itself, `validation_fraction` means
-    nothing, and a copy of what is held out is never trained on.
+    An article is dropped if it is empty, shorter than `min_characters`, or a copy (`maskline.selection.duplicates`).
+    Of articles with equal text, equal id, or a similarity of at least `near_duplicates`, one is kept. With None near
+    duplicates are kept. A report goes to the folder `report` (see `maskline.selection.report`). If the source holds out
+    articles itself, `validation_fraction` is not used, and no copy of a held-out article is trained on.
 
     Raises:
         UserError: nothing is left, or one of the splits is empty.
     """
     fresh_directory(directory)
     fraction = validation_fraction if source.held_out is None else None
-    selection = _Selection(min_characters, fraction)
+    chosen = _ArticleFilter(min_characters, fraction)
     with TemporaryDirectory(dir=directory, prefix="staged-") as name:
         staged = Path(name)
-        write_parquet(staged, ARTICLES, SCHEMA, selection.worth_keeping(source))
-        copies = selection.sketches.find_copies(
+        write_parquet(staged, ARTICLES, SCHEMA, chosen.long_enough(source))
+        copies = chosen.sketches.find_copies(
             lambda: (article.text for article in read_parquet(staged, ARTICLES)), near_duplicates, staged
         )
-        kept = selection.without(copies, read_parquet(staged, ARTICLES))
-        held_out = int(np.count_nonzero(copies.verdicts[: selection.held_out] == KEPT))
+        kept = chosen.without(copies, read_parquet(staged, ARTICLES))
+        held_out = int(np.count_nonzero(copies.verdicts[: chosen.held_out] == KEPT))
         write_parquet(directory, HELD_OUT, SCHEMA, islice(kept, held_out))
         write_parquet(directory, ARTICLES, SCHEMA, kept)
-    selection.leave_out(source.dropped)
-    selection.check()
+    chosen.count_dropped(source.dropped)
+    chosen.check()
     content = {
         "provenance": source.provenance,
         "licence": source.licence,
         "validation_fraction": fraction,
         "min_characters": min_characters,
         "near_duplicates": near_duplicates,
-        **selection.report(),
+        **chosen.report(),
         **source.report(),
     }
     if report:
-        selection.corpus_report.write(report, selection.report(), copies.examples, selection.named)
+        chosen.corpus_report.write(report, chosen.report(), copies.near_duplicates, chosen.listed)
     write_manifest(directory, content)
     return content
 
 
-class _Selection:
-    """Which articles are kept, counting all of them."""
+class _ArticleFilter:
+    """Filter articles, and count those that are kept and those that are dropped."""
 
     def __init__(self, min_characters: int, validation_fraction: float | None) -> None:
         self.min_characters = min_characters
         self.validation_fraction = validation_fraction
         self.read = 0
         self.held_out = 0
-        """How many articles, the first ones of those worth keeping, the source holds out itself."""
+        """How many of the articles that are long enough the source itself holds out; they come first."""
         self.dropped = dict.fromkeys(("empty", "short", *REASONS.values()), 0)
         self.splits = {split: Counter[str](articles=0, characters=0, words=0) for split in ("train", "validation")}
         self.sketches = Sketches()
         self.corpus_report = CorpusReport()
-        self.named: dict[int, Article] = {}
+        self.listed: dict[int, Article] = {}
+        """Articles of the near duplicates that the report lists, without text, by place in the stream."""
 
-    def worth_keeping(self, source: Source) -> Iterator[Article]:
-        """Yield what is long enough, cleaned, and first what is held out; remember enough of it to find the copies."""
-        for article in self._long_enough(source.held_out or ()):
+    def long_enough(self, source: Source) -> Iterator[Article]:
+        """Yield the cleaned articles that are long enough, the held-out ones first; sketch each, to find copies."""
+        for article in self._cleaned(source.held_out or ()):
             self.held_out += 1
             self.sketches.add(article.id, article.text, preferred=True)
             yield article
-        for article in self._long_enough(source.articles):
+        for article in self._cleaned(source.articles):
             self.sketches.add(article.id, article.text)
             yield article
 
-    def _long_enough(self, articles: Iterable[Article]) -> Iterator[Article]:
+    def _cleaned(self, articles: Iterable[Article]) -> Iterator[Article]:
+        """Yield `articles` cleaned, without those that are empty or too short."""
         for raw in articles:
             self.read += 1
             article = Article(clean_line(raw.id), clean_line(raw.title), clean_line(raw.url), clean(raw.text))
@@ -113,11 +114,11 @@ class _Selection:
                 yield article
 
     def without(self, copies: Copies, articles: Iterable[Article]) -> Iterator[Article]:
-        """Yield those of `articles` that are no copies; remember those that are examples, without their text."""
-        examples = {place for example in copies.examples for place in (example.dropped, example.kept)}
+        """Yield the articles that are not copies; collect those that the report lists."""
+        listed = {place for pair in copies.near_duplicates for place in (pair.dropped, pair.kept)}
         for place, (article, verdict) in enumerate(zip(articles, copies.verdicts.tolist(), strict=True)):
-            if place in examples:
-                self.named[place] = article._replace(text="")
+            if place in listed:
+                self.listed[place] = article._replace(text="")
             if verdict != KEPT:
                 self.dropped[REASONS[verdict]] += 1
                 continue
@@ -131,12 +132,13 @@ class _Selection:
             return "validation" if place < self.held_out else "train"
         return split_of(article.id, self.validation_fraction)
 
-    def leave_out(self, pages: Counter[str]) -> None:
-        """Count pages that were read, and left out before they came here."""
+    def count_dropped(self, pages: Counter[str]) -> None:
+        """Count the pages that the source itself dropped (reason -> pages)."""
         self.read += pages.total()
         self.dropped = {**pages, **self.dropped}
 
     def check(self) -> None:
+        """Raise a `UserError` if nothing is left or a split is empty."""
         kept = sum(counts["articles"] for counts in self.splits.values())
         if not kept:
             reasons = ", ".join(f"{count} {reason}" for reason, count in self.dropped.items() if count) or "none read"
@@ -145,7 +147,9 @@ class _Selection:
                 "check corpus.source, or lower corpus.min_characters"
             )
         if kept == 1 and self.validation_fraction is not None:
-            raise UserError("the corpus has one article, and needs one to train on and one to validate: add articles")
+            raise UserError(
+                "the corpus has one article, but training needs one and validation needs another: add articles"
+            )
         remedy = (
             "what corpus.files.validation_paths or corpus.hub.validation_split holds out"
             if self.validation_fraction is None
@@ -159,5 +163,6 @@ class _Selection:
                 )
 
     def report(self) -> dict[str, Any]:
+        """Return the counts for the manifest."""
         total = sum(self.splits.values(), Counter[str]())
         return {"read": self.read, **total, "splits": self.splits, "dropped": self.dropped}

@@ -1,10 +1,12 @@
-"""Copies among articles: equal texts, equal ids, and texts that differ in little, whatever their script.
+"""Copies among articles: equal texts, equal ids, and near duplicates, in any script.
 
-A text is seen as the set of its shingles, all runs of eight characters, in which every number is one sign: pages that
-a program made of the rows of a table are alike. Two texts are near duplicates when the Jaccard similarity of their sets
-reaches a threshold. MinHash proposes pairs (Broder 1997), and the sets themselves decide: no article goes unless one
-that stays is its copy. Of several, the longest stays, and of equally long ones that of the smallest hash, so that what
-stays depends on what there is, not on its order. Preferred articles, which are held out, stay before all others.
+The shingles of a text are all runs of eight characters in it, after every number is replaced by 0; so pages that a
+program made from the rows of a table are similar. Two texts are near duplicates if the Jaccard similarity of their sets
+of shingles reaches a threshold. MinHash (Broder 1997) proposes pairs, and the sets decide. An article is dropped only
+if an article that stays is its copy.
+
+Of several copies the longest stays; of equally long ones, that with the smallest hash. So the result does not depend on
+the order of the articles. Preferred articles, which are held out, stay before all others.
 """
 
 import os
@@ -22,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 BANDS, ROWS = 21, 6
-"""Texts of similarity s are compared with a chance of 1 - (1 - s^ROWS)^BANDS: 0.998 at 0.8, 0.28 at 0.5, 2e-5 at 0.1.
+"""Texts of similarity s are compared with probability 1 - (1 - s^ROWS)^BANDS: 0.998 at 0.8, 0.28 at 0.5, 2e-5 at 0.1.
 """
-EXAMPLES = 50
-"""Near duplicates that are shown: those least like what stays."""
+LISTED = 50
+"""Near duplicates that are listed: those least similar to the article that stays."""
 KEPT, DUPLICATE_TEXT, DUPLICATE_ID, NEAR_DUPLICATE = range(4)
 REASONS = {DUPLICATE_TEXT: "duplicate_text", DUPLICATE_ID: "duplicate_id", NEAR_DUPLICATE: "near_duplicate"}
 
@@ -38,7 +40,7 @@ Hashes = NDArray[np.uint32]
 
 
 def shingles(text: str) -> Hashes:
-    """Return a hash of every run of eight characters in `text`; a shorter text is filled up with spaces."""
+    """Return a hash of every run of eight characters in `text`; a shorter text is padded with spaces."""
     hashes = np.frombuffer(_NUMBER.sub("0", text).ljust(8).encode("utf-32-le"), np.uint32)
     for width, factor in ((1, 0x9E3779B1), (2, 0x85EBCA77), (4, 0xC2B2AE3D)):
         hashes = hashes[:-width] * np.uint32(factor) + hashes[width:]
@@ -46,11 +48,12 @@ def shingles(text: str) -> Hashes:
 
 
 def bands(hashes: Hashes) -> Hashes:
-    """Return BANDS hashes, of which two texts have one in common the more likely the more alike they are.
+    """Return BANDS hashes of a set of shingles. The more similar two sets are, the more likely they share one.
 
-    The circle of all hashes is cut into bins, and the signature is the first hash from the beginning of each bin on:
-    for two sets the same with a chance that is their similarity (one permutation, empty bins filled by rotation;
-    Shrivastava & Li 2014). The rows of a band lie far apart, lest one shingle of a short text fill several of them.
+    The range of hashes is cut into bins. The signature is the smallest hash of each bin; an empty bin takes that of the
+    next full one (one permutation hashing with rotation, Shrivastava & Li 2014). Two sets agree in a place of the
+    signature with a probability equal to their similarity. The rows of a band are from distant bins, so that one
+    shingle of a short text does not fill several of them.
     """
     bins = np.full(_BINS, _EMPTY)
     np.minimum.at(bins, hashes >> np.uint32(25), hashes)
@@ -60,7 +63,7 @@ def bands(hashes: Hashes) -> Hashes:
 
 
 def similarity(left: Hashes, right: Hashes) -> float:
-    """Return the Jaccard similarity of two sets, given sorted."""
+    """Return the Jaccard similarity of two sets, given as sorted arrays."""
     if len(left) > len(right):
         left, right = right, left
     places = np.minimum(np.searchsorted(right, left), len(right) - 1)
@@ -68,8 +71,8 @@ def similarity(left: Hashes, right: Hashes) -> float:
     return common / (len(left) + len(right) - common)
 
 
-class Example(NamedTuple):
-    """A near duplicate and the article that stays, as places in the stream."""
+class NearDuplicate(NamedTuple):
+    """A dropped article and the article that stays, as places in the stream."""
 
     similarity: float
     dropped: int
@@ -77,16 +80,16 @@ class Example(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """What of a stream of articles is a copy."""
+    """Which articles of a stream are copies."""
 
     verdicts: NDArray[np.uint8]
     """KEPT, DUPLICATE_TEXT, DUPLICATE_ID or NEAR_DUPLICATE for each article."""
-    examples: list[Example]
-    """Of the near duplicates, the least similar first."""
+    near_duplicates: list[NearDuplicate]
+    """The `LISTED` least similar ones, the least similar first."""
 
 
 class Sketches:
-    """What is remembered of each article of a stream: 105 bytes, however long it is."""
+    """Sketches of the articles of a stream: 105 bytes for each, whatever its length."""
 
     def __init__(self) -> None:
         self._lengths = array("I")
@@ -96,7 +99,7 @@ class Sketches:
         self._preferred = bytearray()
 
     def add(self, article_id: str, text: str, *, preferred: bool = False) -> None:
-        """Remember the next article of the stream."""
+        """Add the next article of the stream."""
         self._preferred.append(preferred)
         self._lengths.append(len(text))
         self._texts.append(digest(text))
@@ -106,10 +109,12 @@ class Sketches:
     def find_copies(
         self, texts: Callable[[], Iterable[str]], threshold: float | None, folder: Path | None = None
     ) -> Copies:
-        """Return which articles are copies; `texts` gives the texts of the stream again, in its order.
+        """Return which articles are copies.
 
-        From a similarity of `threshold` on, texts are near duplicates; with None there are none. What does not fit in
-        memory lies in `folder` meanwhile (None: that of the system).
+        Args:
+            texts: returns the texts of the stream again, in its order.
+            threshold: similarity from which on texts are near duplicates; None: there are no near duplicates.
+            folder: for a temporary file of shingles; None: the system's temporary folder.
         """
         lengths, digests, ids = (np.asarray(values) for values in (self._lengths, self._texts, self._ids))
         others = np.frombuffer(self._preferred, np.uint8) == 0
@@ -119,20 +124,20 @@ class Sketches:
             first = np.sort(np.unique(keys[ranked], return_index=True)[1])
             verdicts[np.delete(ranked, first)] = verdict
             ranked = ranked[first]
-        examples: list[Example] = []
+        near_duplicates: list[NearDuplicate] = []
         if threshold is not None:
             matrix = np.asarray(self._bands).reshape(-1, BANDS)
             suspects = ranked[_share_a_band(matrix, ranked)]
             with TemporaryFile(dir=folder) as file:
-                sets = _Sets(file, suspects, texts())
-                found = _drop(suspects, _groups(matrix, suspects), sets, threshold)
-            verdicts[[example.dropped for example in found]] = NEAR_DUPLICATE
-            examples = nsmallest(EXAMPLES, found)
-        return Copies(verdicts, examples)
+                sets = _ShingleSets(file, suspects, texts())
+                found = _near_duplicates(suspects, _groups(matrix, suspects), sets, threshold)
+            verdicts[[pair.dropped for pair in found]] = NEAR_DUPLICATE
+            near_duplicates = nsmallest(LISTED, found)
+        return Copies(verdicts, near_duplicates)
 
 
 def _share_a_band(matrix: Hashes, articles: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return for each of `articles` whether another one has a band in common with it."""
+    """Return for each of `articles` whether another one shares a band with it."""
     shared = np.zeros(len(articles), np.bool_)
     for band in matrix.T:
         order = np.argsort(band[articles], kind="stable")
@@ -143,7 +148,7 @@ def _share_a_band(matrix: Hashes, articles: NDArray[np.intp]) -> NDArray[np.bool
 
 
 def _groups(matrix: Hashes, suspects: NDArray[np.intp]) -> NDArray[np.int32]:
-    """Return (suspects, BANDS) numbers that are equal where suspects have a band in common, and nowhere else."""
+    """Return the number of each band of each suspect, (len(suspects), BANDS): equal bands have equal numbers."""
     groups = np.empty((len(suspects), BANDS), np.int32)
     count = 0
     for column, band in enumerate(matrix.T):
@@ -153,11 +158,13 @@ def _groups(matrix: Hashes, suspects: NDArray[np.intp]) -> NDArray[np.int32]:
     return groups
 
 
-def _drop(suspects: NDArray[np.intp], groups: NDArray[np.int32], sets: "_Sets", threshold: float) -> list[Example]:
-    """Return the near duplicates among `suspects`, best first, each with the better one that stays.
+def _near_duplicates(
+    suspects: NDArray[np.intp], groups: NDArray[np.int32], sets: "_ShingleSets", threshold: float
+) -> list[NearDuplicate]:
+    """Return the near duplicates among `suspects`, which come in the order of preference.
 
-    Each is compared with the best of every band that it shares, hence with BANDS others at most, and the time is linear
-    in the number of suspects however many have a band in common.
+    A suspect is compared only with the first kept suspect of each of its bands: with BANDS others at most. So the time
+    is linear in the number of suspects, however many share a band.
     """
     best = np.full(groups.max(initial=-1) + 1, -1, np.int32)
     dropped = []
@@ -166,18 +173,18 @@ def _drop(suspects: NDArray[np.intp], groups: NDArray[np.int32], sets: "_Sets", 
         del candidates[-1]
         for other, _ in candidates.most_common():
             if (like := sets.similarity(number, other, threshold)) >= threshold:
-                dropped.append(Example(like, int(suspects[number]), int(suspects[other])))
+                dropped.append(NearDuplicate(like, int(suspects[number]), int(suspects[other])))
                 break
         else:
             best[own[best[own] < 0]] = number
     return dropped
 
 
-class _Sets:
-    """The shingles of some articles, each once and sorted, on disk."""
+class _ShingleSets:
+    """The sets of shingles of some articles, sorted, on disk."""
 
     def __init__(self, file: IO[bytes], articles: NDArray[np.intp], texts: Iterable[str]) -> None:
-        """Write those of `articles`, places in the stream of `texts`, to `file`."""
+        """Write the sets of `articles`, given as places in the stream of `texts`, to `file`."""
         self._descriptor = file.fileno()
         self._sizes = np.zeros(len(articles), np.int64)
         self._starts = np.zeros(len(articles), np.int64)
@@ -193,7 +200,7 @@ class _Sets:
         file.flush()
 
     def similarity(self, number: int, other: int, threshold: float) -> float:
-        """Return the similarity of two articles; 0 where their sizes alone keep it below `threshold`."""
+        """Return the similarity of two articles, or 0 if their sizes show that it is below `threshold`."""
         small, large = sorted((self._sizes[number], self._sizes[other]))
         return similarity(self._read(number), self._read(other)) if small >= threshold * large else 0.0
 
@@ -203,12 +210,12 @@ class _Sets:
 
 
 def digest(text: str) -> int:
-    """Return 64 bits that depend on `text` alone."""
+    """Return a hash of `text`, 64 bits."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
 def _mixed(values: Hashes) -> Hashes:
-    """Spread the bits of the values over all of them (the finalizer of MurmurHash3)."""
+    """Return `values` with their bits mixed (the finalizer of MurmurHash3)."""
     values = (values ^ (values >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     values = (values ^ (values >> np.uint32(13))) * np.uint32(0xC2B2AE35)
     return values ^ (values >> np.uint32(16))

@@ -1,4 +1,4 @@
-"""What the articles of a corpus are like: how long, how much of them is said twice, which were taken for copies."""
+"""The report on a corpus: lengths of the articles, repeated lines, and near duplicates."""
 
 from array import array
 from collections.abc import Mapping
@@ -9,17 +9,17 @@ import numpy as np
 
 from maskline.core.storage import write_csv, write_json
 from maskline.corpus.articles import Article
-from maskline.selection.duplicates import Example, digest
+from maskline.selection.duplicates import NearDuplicate, digest
 
 MOST_LINES = 1 << 18
-"""Hashes of lines in memory."""
+"""Hashes of lines that are kept in memory."""
 
 
 class DistinctLines:
-    """How many lines differ: exact up to MOST_LINES, and within about half a per cent beyond.
+    """Count distinct lines: exactly up to MOST_LINES, and within about half a per cent beyond.
 
-    It keeps the hashes that a power of two divides, a larger one whenever there are too many (adaptive sampling,
-    Flajolet 1990).
+    Adaptive sampling (Flajolet 1990): it keeps the hashes that are divisible by a power of two, and doubles that power
+    when there are too many.
     """
 
     def __init__(self) -> None:
@@ -39,12 +39,12 @@ class DistinctLines:
 
     @property
     def ratio(self) -> float:
-        """Return the share of the lines that would be left if each stood once."""
+        """Distinct lines as a share of all lines."""
         return min(1.0, len(self._seen) * self._every / max(self.lines, 1))
 
 
 class CorpusReport:
-    """Collect what is known of the articles that are kept, and write it."""
+    """Collect the numbers of the report from the articles that are kept, and write it."""
 
     def __init__(self) -> None:
         self._lengths = array("I")
@@ -57,13 +57,22 @@ class CorpusReport:
             self._lines.add(line)
 
     def write(
-        self, folder: Path, counts: Mapping[str, Any], examples: list[Example], named: Mapping[int, Article]
+        self,
+        folder: Path,
+        counts: Mapping[str, Any],
+        near_duplicates: list[NearDuplicate],
+        listed: Mapping[int, Article],
     ) -> None:
         """Write metrics.json, articles.csv, lengths.csv and duplicates.csv to `folder`.
 
-        `counts` is what the manifest says of the selection; `named` are the articles of the `examples`, by their place.
-        articles.csv says what became of every article; a row of lengths.csv counts those of `characters` to twice as
-        many characters.
+        articles.csv counts the articles of each split and those dropped for each reason. A row of lengths.csv counts
+        the articles of `characters` to twice as many characters.
+
+        Args:
+            folder: where to write.
+            counts: the counts of the manifest.
+            near_duplicates: the rows of duplicates.csv.
+            listed: their articles, by place in the stream.
         """
         lengths = np.asarray(self._lengths, np.int64)
         quantiles = {f"p{share:02}": share / 100 for share in (5, 25, 50, 75, 95)}
@@ -86,7 +95,7 @@ class CorpusReport:
         octaves = np.bincount(np.frexp(lengths)[1] - 1).tolist()
         rows = [{"characters": 2**octave, "articles": articles} for octave, articles in enumerate(octaves)]
         write_csv(folder / "lengths.csv", rows, ("characters", "articles"))
-        pairs = [(example.similarity, named[example.dropped], named[example.kept]) for example in examples]
+        pairs = [(pair.similarity, listed[pair.dropped], listed[pair.kept]) for pair in near_duplicates]
         columns = ("similarity", "dropped_id", "dropped_title", "kept_id", "kept_title")
         values = [(like, dropped.id, dropped.title, kept.id, kept.title) for like, dropped, kept in pairs]
         write_csv(folder / "duplicates.csv", [dict(zip(columns, row, strict=True)) for row in values], columns)

@@ -1,20 +1,20 @@
-"""What tells, in each language, whether a full stop ends a sentence. Unlisted languages have ICU's rules alone."""
+"""Words that show whether a full stop ends a sentence, by language. Other languages have ICU's rules alone."""
 
 # ruff: noqa: RUF001  # Cyrillic looks like Latin
 from typing import NamedTuple
 
 
 class Rules(NamedTuple):
-    """Words of one language, as they are written."""
+    """The words of one language, as they are spelled."""
 
     abbreviations: frozenset[str] = frozenset()
-    """Words whose full stop shortens them; initials such as "J." and "U.S." need no entry."""
+    """Words after which a full stop marks an abbreviation; initials such as "J." and "U.S." need no entry."""
     openers: frozenset[str] = frozenset()
-    """Words that open so many sentences that they do after an abbreviation as well."""
+    """Words that begin so many sentences that they begin one after an abbreviation too."""
     ends: frozenset[str] = frozenset()
-    """What looks like initials, but ends sentences: eras in Arabic, which has no capitals to tell by, and "etc."."""
+    """Words that look like initials but end a sentence: eras in Arabic, which has no capitals, and "etc."."""
     ordinals: bool = False
-    """Whether a full stop makes ordinals of numbers."""
+    """Whether a full stop after a number makes it an ordinal."""
 
 
 def _rules(abbreviations: str = "", openers: str = "", ends: str = "", *, ordinals: bool = False) -> Rules:

@@ -1,9 +1,9 @@
-"""Sentences: ICU's rules for the language (UAX #29), corrected where an encyclopedia needs it.
+"""Sentence splitting: ICU's rules for the language (UAX #29), with corrections for encyclopedias.
 
-ICU knows the terminators of every script and leaves closing quotes and brackets with their sentence, but it ends one
-after each "Dr.", "J. R. R." and "U.S." before a capital. The word that follows tells: "the U.S. Army" goes on, "the
-U.S. The" does not. Text that is cut into words, such as WikiText, sets apart what closes a sentence (` . " `), spells
-decimals `3 @.@ 5`, and has `<unk>` for a word.
+ICU knows the sentence ends of every script, and leaves closing quotes and brackets with their sentence. But before a
+capital it ends a sentence after each "Dr.", "J. R. R." and "U.S.". Here the next word decides: in "the U.S. Army" the
+sentence goes on, in "the U.S. The" it ends. Text that is already cut into words, such as WikiText, has spaces around
+the marks that close a sentence (` . " `), writes decimals as `3 @.@ 5`, and has `<unk>` in place of some words.
 """
 
 import re
@@ -14,11 +14,13 @@ from icu4py.breakers import SentenceBreaker
 from maskline.sentences.abbreviations import RULES, Rules
 
 _PARAGRAPH_ENDS = "\n\r\x85\u2028\u2029"
-_TAIL = 256  # characters looked back at: a line without end must not take time without end
+_TAIL = 256  # characters of the sentence that are looked at: this bounds the time for a very long line
 _OPENING = "([{\"'«\u2039\u201c\u201d\u201e\u2018¿¡「『《〈【\uff08"
 _MIDST = "….!?؟,;:،؛–—-/"  # noqa: RUF001
-_CLOSED = re.compile(r"[»\u203a\u201d)\]]\s+")  # set apart from its sentence, as in French; »so« has no space there
-_STRAIGHT = re.compile(r'"\s+')  # likewise, if one is open in the paragraph
+_CLOSED = re.compile(
+    r"[»\u203a\u201d)\]]\s+"
+)  # a closing mark after a space, as in French; German »so« has no space there
+_STRAIGHT = re.compile(r'"\s+')  # likewise, if a quote is open in the paragraph
 _NUMBER = re.compile(r"\d+(?=[^\W\d_A-Za-z])")  # 320ق.م. is 320 ق.م. but 3D is a word
 _ASTRAY = re.compile(r"(?:[(\[{「『《〈【\uff08]|(?<=[。\uff01\uff1f])[\u201c\u2018])+$")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -28,10 +30,9 @@ _ORDINAL = re.compile(r"(?:\d{1,2}|[IVXLC]+)\.")
 
 
 def split_sentences(text: str, language: str) -> list[str]:
-    """Return the sentences of `text`, without the whitespace around them.
+    """Return the sentences of `text`, without the whitespace around them; nothing else is lost.
 
-    A newline ends a sentence. Joined again, the sentences are the text but for whitespace. `language` is an ISO
-    639 code.
+    A newline ends a sentence. `language` is an ISO 639 code.
     """
     rules = RULES.get(language.partition("-")[0], Rules())
     sentences = []
@@ -55,7 +56,7 @@ def split_sentences(text: str, language: str) -> list[str]:
 
 
 def _pieces(text: str, language: str) -> Iterator[str]:
-    """Yield the sentences of ICU's rules; `<unk>` may be any word, so it opens one, as no small letter does."""
+    """Yield the sentences by ICU's rules. `<unk>` is taken for a capitalized word: it may begin a sentence."""
     if "<unk>" not in text:
         yield from SentenceBreaker(text, language)
         return
@@ -66,7 +67,7 @@ def _pieces(text: str, language: str) -> Iterator[str]:
 
 
 def _goes_on(sentence: str, following: str, rules: Rules) -> bool:
-    """Return whether `following` belongs to `sentence`, of which this is the end, although ICU would end it."""
+    """Return whether `following` continues `sentence`, of which the end is given, although ICU ends it."""
     if sentence[-1] in _PARAGRAPH_ENDS:
         return False
     if sentence.endswith("@."):  # 3 @.@ 5
@@ -85,6 +86,6 @@ def _goes_on(sentence: str, following: str, rules: Rules) -> bool:
 
 
 def _without_astray(sentence: str) -> tuple[str, str]:
-    """Part from `sentence` the brackets that open the next one; without a space before them, ICU has them close it."""
+    """Split off the brackets at the end of `sentence` that open the next one (ICU's error without a space before)."""
     astray = _ASTRAY.search(sentence) if sentence[-1] in _OPENING else None
     return (sentence[: astray.start()], astray[0]) if astray else (sentence, "")

@@ -1,12 +1,12 @@
-"""Token shards: documents as lists of sentences of token ids, in memory-mapped Arrow files.
+"""Token shards: documents as sentences of token ids, in memory-mapped Arrow files.
 
 A shard `tokens-00000.arrow` is an Arrow IPC file of one record batch, one row per document:
 
     id         string               the article's id
     sentences  list<list<uintN>>    its sentences, each a list of token ids without special tokens
 
-Arrow keeps nested lists as flat buffers of ids, sentence offsets and document offsets, so that reading is a view:
-nothing is copied or parsed, and the memory taken does not grow with the corpus.
+Arrow stores nested lists as flat buffers: ids, sentence offsets, document offsets. Reading is a view of these: nothing
+is copied or parsed, and memory does not grow with the corpus.
 """
 
 from array import array
@@ -49,7 +49,7 @@ class ShardWriter:
         self._ids: list[str] = []
         self._sentences = array("i")
         self._lengths = array("i")
-        self._tokens = bytearray()  # one block: as many arrays as there are documents leave holes in the heap
+        self._tokens = bytearray()  # one block: an array for each document would fragment the heap
 
     def __enter__(self) -> Self:
         return self
@@ -65,7 +65,7 @@ class ShardWriter:
         write_manifest(self.directory, content)
 
     def add(self, document_id: str, tokens: NDArray[Any], lengths: NDArray[Any]) -> None:
-        """Append a document: `tokens` (N,) ids of all its sentences, `lengths` (S,) tokens of each, none of them 0."""
+        """Append a document: `tokens`, (N,) ids of all sentences, and `lengths`, (S,) tokens of each, at least 1."""
         self._ids.append(document_id)
         self._sentences.append(len(lengths))
         self._lengths.frombytes(lengths.astype(np.int32, casting="same_kind").tobytes())
@@ -130,10 +130,10 @@ class TokenShards:
         return iter(self.shards)
 
     def check_tokenizer(self, tokenizer: Path) -> None:
-        """Refuse shards whose ids are not those of the tokenizer in the directory `tokenizer`.
+        """Check that the shards were made with the tokenizer in the directory `tokenizer`.
 
         Raises:
-            UserError: they were made with another one.
+            UserError: they were made with another tokenizer.
         """
         if self.manifest.get("tokenizer") != sha256(tokenizer / MANIFEST):
             raise UserError(

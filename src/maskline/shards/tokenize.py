@@ -1,4 +1,4 @@
-"""From articles to token shards: sentences, ids, files, on all cores and in bounded memory."""
+"""From articles to token shards, on all cores and in bounded memory."""
 
 import os
 import signal
@@ -25,16 +25,16 @@ from maskline.tokenization.encoding import ChunkEncoder
 from maskline.tokenization.load import load_tokenizer
 
 BATCH_CHARACTERS = 1 << 18
-"""Characters that a process is given at once."""
+"""Characters of the articles that a process is given at once."""
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Tokenized articles, in order: A articles with S sentences of N tokens."""
+class TokenizedArticles:
+    """A articles, in order, as S sentences of N tokens in all."""
 
     ids: list[str]
     tokens: NDArray[np.unsignedinteger]
-    """(N,) of all sentences."""
+    """(N,) token ids of all sentences."""
     lengths: NDArray[np.int32]
     """(S,) tokens of each sentence, none of them 0."""
     sentences: NDArray[np.int64]
@@ -43,28 +43,28 @@ class Batch:
     """Sentences left out because they hold no token."""
 
     def documents(self) -> Iterator[tuple[str, NDArray[np.unsignedinteger], NDArray[np.int32]]]:
-        """Yield the id, the tokens and the sentence lengths of each article; these may be empty."""
+        """Return the id, the tokens and the sentence lengths of each article; the last two may be empty."""
         sentence_ends = np.cumsum(self.sentences)
         token_ends = np.cumsum([0, *self.lengths])[sentence_ends]
         lengths = np.split(self.lengths, sentence_ends[:-1])
         return zip(self.ids, np.split(self.tokens, token_ends[:-1]), lengths, strict=True)
 
 
-class ArticleEncoder:
-    """Turn articles into token ids."""
+class ArticleTokenizer:
+    """Cut articles into sentences of token ids."""
 
     def __init__(self, tokenizer: Path, language: str) -> None:
         loaded = load_tokenizer(tokenizer)
         self._chunks = ChunkEncoder(loaded.backend, id_dtype(loaded.vocab_size))
         self._language = language
 
-    def encode(self, articles: list[Article]) -> Batch:
-        """Return `articles` as sentences of ids, special tokens left out."""
+    def tokenize(self, articles: list[Article]) -> TokenizedArticles:
+        """Return `articles` as sentences of ids, without special tokens."""
         split = [split_sentences(article.text, self._language) for article in articles]
         tokens, lengths = self._chunks.encode([sentence for sentences in split for sentence in sentences])
         article = np.repeat(np.arange(len(articles)), [len(sentences) for sentences in split])
         full = lengths > 0
-        return Batch(
+        return TokenizedArticles(
             ids=[article.id for article in articles],
             tokens=tokens,
             lengths=lengths[full],
@@ -83,22 +83,22 @@ def write_tokens(
     workers: int,
     provenance: dict[str, Any],
 ) -> dict[str, Any]:
-    """Write the tokens of `articles` as shards to a new `directory`; return what there is of them.
+    """Write the tokens of `articles` as shards to a new `directory`; return counts and rates of them.
 
-    The files are the same for any number of `workers` (processes; 0: as many as there are cores). Sentences without a
-    token and documents without a sentence are left out and counted.
+    The files are the same for any number of `workers` (processes; 0: one per core). Sentences without a token and
+    documents without a sentence are left out and counted.
 
     Raises:
         UserError: the tokenizer is incomplete, or a process was killed.
     """
     loaded = load_tokenizer(tokenizer)
     vocab_size, unknown = loaded.vocab_size, loaded.special.unk
-    del loaded  # its memory is for the articles: those who encode have their own
+    del loaded  # frees memory: the processes that tokenize load their own
     fresh_directory(directory)
     with ShardWriter(directory, vocab_size, shard_tokens, {"language": language, **provenance}) as writer:
         counts = writer.counts
         counts.update(unknown=0, dropped_documents=0, dropped_sentences=0)
-        for batch in _encoded(_batches(articles), tokenizer, language, workers or os.cpu_count() or 1):
+        for batch in _tokenized(_batches(articles), tokenizer, language, workers or os.cpu_count() or 1):
             for document, tokens, lengths in batch.documents():
                 if len(lengths):
                     writer.add(document, tokens, lengths)
@@ -115,10 +115,10 @@ def write_tokens(
 
 
 def sentence_histogram(directory: Path) -> list[int]:
-    """Return how many documents of one split have 1 sentence, 2 to 3, 4 to 7, and so on.
+    """Return how many documents in `directory` have 1 sentence, 2 to 3, 4 to 7, and so on.
 
     Raises:
-        UserError: `directory` is not what `write_tokens` wrote, or holds nothing.
+        UserError: `directory` is not what `write_tokens` wrote, or is empty.
     """
     sentences = np.concatenate([np.diff(shard.document_offsets) for shard in TokenShards(directory)])
     histogram: list[int] = np.bincount(np.frexp(sentences)[1] - 1).tolist()
@@ -126,7 +126,7 @@ def sentence_histogram(directory: Path) -> list[int]:
 
 
 def _batches(articles: Iterable[Article]) -> Iterator[list[Article]]:
-    """Cut the stream by its characters alone, so that nothing depends on the number of processes."""
+    """Yield the articles in batches that do not depend on the number of processes."""
     batch: list[Article] = []
     characters = 0
     for article in articles:
@@ -139,17 +139,19 @@ def _batches(articles: Iterable[Article]) -> Iterator[list[Article]]:
         yield batch
 
 
-def _encoded(batches: Iterable[list[Article]], tokenizer: Path, language: str, workers: int) -> Iterator[Batch]:
-    """Yield the encoded batches in order; at most two for each process are in memory."""
+def _tokenized(
+    batches: Iterable[list[Article]], tokenizer: Path, language: str, workers: int
+) -> Iterator[TokenizedArticles]:
+    """Yield the tokenized batches in order; at most two for each process are in memory."""
     if workers == 1:
-        yield from map(ArticleEncoder(tokenizer, language).encode, batches)
+        yield from map(ArticleTokenizer(tokenizer, language).tokenize, batches)
         return
     with ProcessPoolExecutor(workers, get_context("spawn"), _start, (tokenizer, language)) as pool:
-        waiting: deque[Future[Batch]] = deque()
+        waiting: deque[Future[TokenizedArticles]] = deque()
         try:
             for batch in batches:
                 with _without_interrupts():
-                    waiting.append(pool.submit(_encode, batch))
+                    waiting.append(pool.submit(_tokenize, batch))
                 if len(waiting) == 2 * workers:
                     yield waiting.popleft().result()
             while waiting:
@@ -161,13 +163,13 @@ def _encoded(batches: Iterable[list[Article]], tokenizer: Path, language: str, w
 
 
 def _start(tokenizer: Path, language: str) -> None:
-    global _encoder  # noqa: PLW0603
+    global _tokenizer  # noqa: PLW0603
     Thread(target=_end_with_parent, daemon=True).start()
-    _encoder = ArticleEncoder(tokenizer, language)
+    _tokenizer = ArticleTokenizer(tokenizer, language)
 
 
 def _end_with_parent() -> None:
-    """End this process once its parent is gone: after a SIGKILL of that one it would wait for work for ever."""
+    """End this process when its parent ends: after a SIGKILL of the parent it would wait for work for ever."""
     parent = parent_process()
     assert parent is not None
     parent.join()
@@ -176,7 +178,10 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Hold back Ctrl-C, for good in the processes started meanwhile: it is for the parent, which ends them."""
+    """Block SIGINT (Ctrl-C) in the block, and for good in the processes that are started in it.
+
+    Only the parent handles it, and ends the others.
+    """
     former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -184,8 +189,8 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
-def _encode(batch: list[Article]) -> Batch:
-    return _encoder.encode(batch)
+def _tokenize(batch: list[Article]) -> TokenizedArticles:
+    return _tokenizer.tokenize(batch)
 
 
-_encoder: ArticleEncoder
+_tokenizer: ArticleTokenizer

@@ -1,4 +1,4 @@
-"""Articles of the user's own: JSON lines or Parquet with a column `text`, or text with blank lines between them."""
+"""Articles in files of the user's own: JSON lines, Parquet, or plain text with a blank line between two articles."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -17,11 +17,11 @@ from maskline.sources.settings import CorpusParams, Layout
 def read(params: CorpusParams) -> Source:
     """Return the articles in the files that `params.files.paths` matches, and those held out in `validation_paths`.
 
-    A file that both match is held out alone.
+    A file that both match is only held out.
 
     Raises:
         UserError: a pattern matches nothing, no file is left to train on, or (while the articles are read) a file is
-            not what its name says or has no text.
+            not in the format that its name says, or has no text.
     """
     files = params.files
     paths = find(files.paths, READERS, "corpus.files.paths")
@@ -55,12 +55,13 @@ def read(params: CorpusParams) -> Source:
 
 
 def articles_of(records: Iterable[Record], name: str, layout: Layout) -> Iterator[Article]:
-    """Yield the articles in `records`: each is one, or with the layout `wikitext` holds lines of them.
+    """Yield the articles in `records`.
 
-    `name` says in errors where the records are from.
+    With the layout `articles` each record is an article; with `wikitext` each record is one or more lines of WikiText.
+    `name` names the source of the records in errors.
 
     Raises:
-        UserError: a record has no text, or no line of text that should be WikiText is a title.
+        UserError: a record has no text, or WikiText has no title line.
     """
     if layout == "articles":
         yield from (article_of(record, name) for record in records)
@@ -85,7 +86,7 @@ def _articles(path: Path, layout: Layout) -> Iterator[Article]:
 
 
 def _cleaned(articles: Iterator[Article], language: str, counts: Counter[str]) -> Iterator[Article]:
-    """Yield `articles` without left-over wiki markup, counting what that changes."""
+    """Yield `articles` without leftover wiki markup; count the changes in `counts`."""
     for article in articles:
         text, changed = without_leftovers(article.text, language)
         counts.update(changed)
@@ -95,7 +96,7 @@ def _cleaned(articles: Iterator[Article], language: str, counts: Counter[str]) -
 def article_of(record: Record, name: str) -> Article:
     """Return a record with a column `text` as an article; `id`, `title` and `url` may be missing.
 
-    An article without an id gets one from its text, so that it keeps its split wherever it stands.
+    A missing id becomes a hash of the text, so that the article's split does not depend on its position.
     """
     text = field(record, "text", name)
     title, url, given = (field(record, column, name) if column in record else "" for column in ("title", "url", "id"))

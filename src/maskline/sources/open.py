@@ -1,4 +1,4 @@
-"""The sources by their name in params.yaml; another one is a file beside and a line here."""
+"""The sources by their name in params.yaml. A new source is a module in this folder and an entry here."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,10 @@ SOURCES: dict[str, Callable[[CorpusParams], Source]] = {"sample": sample.read, "
 
 
 def open_source(params: CorpusParams, workers: int, say: Say) -> Source:
-    """Return the articles of `params.source`; `workers` (0: one per core) and `say`, told of progress, are for dumps.
+    """Return the articles of `params.source`.
+
+    Only dumps use `workers`, the number of processes (0: one per core), and `say`, which is called with lines of
+    progress.
 
     Raises:
         UserError: the source cannot be reached or read.

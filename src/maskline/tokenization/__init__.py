@@ -1,1 +1,1 @@
-"""From text to token ids: training a vocabulary, saving it for Hugging Face, loading it, encoding quickly."""
+"""Tokenizers: learn a vocabulary, save it for Hugging Face, load it, and encode text quickly."""

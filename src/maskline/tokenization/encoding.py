@@ -1,4 +1,4 @@
-"""Encoding much text: the ids of the tokenizer itself, in a fraction of its time."""
+"""Fast encoding of much text, with the same ids as the tokenizer itself gives."""
 
 from itertools import chain
 
@@ -7,17 +7,17 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 CACHED_CHUNKS = 1 << 16
-"""Bounds the memory of a cache at about 17 MB; what is met once it is full is encoded anew for each batch of texts."""
+"""Chunks in the cache, about 17 MB. When it is full, new chunks are encoded again for each batch of texts."""
 
 
 class ChunkEncoder:
-    """Encode text by the chunks between its spaces, remembering the ids of each chunk.
+    """Encode text by the chunks between its spaces; the ids of each chunk are cached.
 
-    A tokenizer of BERT's kind treats what stands on the two sides of a space independently: its normalizer and its
-    pre-tokenizer look across none, and no piece holds one. So the ids of a text are those of its chunks, and of these a
-    natural text has few: a look-up takes the place of normalizing, cutting and matching.
+    A tokenizer of BERT's kind treats the two sides of a space independently: its normalizer and its pre-tokenizer do
+    not look across a space, and no token contains one. So the ids of a text are the ids of its chunks. Natural text has
+    few different chunks, and a look-up is faster than normalizing, splitting and matching.
 
-    Special tokens spelled out in a text are text.
+    The spelling of a special token in a text, such as "[MASK]", is text.
     """
 
     def __init__(self, backend: Tokenizer, dtype: np.dtype[np.unsignedinteger]) -> None:
@@ -32,7 +32,7 @@ class ChunkEncoder:
         self._cache.update(self._encode(list(set(chain.from_iterable(chunks)) - self._cache.keys())))
         encoded = [b"".join(map(self._cache.__getitem__, text)) for text in chunks]
         while len(self._cache) > CACHED_CHUNKS:
-            self._cache.popitem()  # the newest: what is common has been met before
+            self._cache.popitem()  # the newest: common chunks came before
         lengths = np.fromiter(map(len, encoded), np.int32, len(encoded)) // self._dtype.itemsize
         return np.frombuffer(b"".join(encoded), self._dtype), lengths
 

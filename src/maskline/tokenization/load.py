@@ -1,4 +1,4 @@
-"""Loading a tokenizer for use inside the pipeline, without transformers, which takes seconds to import."""
+"""Loading a tokenizer without transformers, whose import takes seconds."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ TOKENIZER_CONFIG = "tokenizer_config.json"
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """The ids that stand for no text: never masked, never drawn."""
+    """The ids of the special tokens, which are never masked and never drawn."""
 
     pad: int
     unk: int
@@ -31,9 +31,9 @@ class LoadedTokenizer:
     """A tokenizer with its vocabulary and the ids of its special tokens.
 
     Attributes:
-        vocab_size: one more than the highest id; a vocabulary may leave ids out.
-        pieces: how each token is spelled, by id.
-        mask_token: how the one for a hidden token is spelled.
+        vocab_size: one more than the highest id; a vocabulary may skip ids.
+        pieces: the spelling of each token, by id.
+        mask_token: the spelling of the mask token.
     """
 
     def __init__(self, backend: Tokenizer, special_tokens: Sequence[str] = SPECIAL_TOKENS) -> None:
@@ -49,7 +49,7 @@ class LoadedTokenizer:
         self._prefix: str | None = getattr(backend.model, "continuing_subword_prefix", None)
 
     def continued(self, piece: str) -> str | None:
-        """Return what `piece` adds to the word before it; None if it begins a word."""
+        """Return the text that `piece` adds to the word before it; None if it begins a word."""
         return piece.removeprefix(self._prefix) if self._prefix and piece.startswith(self._prefix) else None
 
 
@@ -57,7 +57,7 @@ def load_tokenizer(directory: Path) -> LoadedTokenizer:
     """Return the tokenizer that the stage `tokenizer` wrote to `directory`.
 
     Raises:
-        UserError: the directory is incomplete, or a file in it is not what was written.
+        UserError: the directory is incomplete, or a file in it was changed.
     """
     read_manifest(directory, "tokenizer")
     config = read_json(directory / TOKENIZER_CONFIG)

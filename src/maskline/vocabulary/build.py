@@ -1,4 +1,4 @@
-"""The tokenizer that params.yaml asks for."""
+"""Build the tokenizer that params.yaml describes."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from maskline.vocabulary.settings import TokenizerParams
 
 @dataclass(frozen=True)
 class Built:
-    """A tokenizer, and what is to be kept with it."""
+    """A tokenizer, and what is saved with it."""
 
     tokenizer: LoadedTokenizer
     provenance: Mapping[str, Any]
     settings: Mapping[str, Any] | None
-    """Those for tokenizer_config.json, of a tokenizer that was not learned here."""
+    """Settings of a pretrained tokenizer for tokenizer_config.json; None for one that was learned here."""
 
 
 def build(texts: Callable[[], Iterable[str]], params: TokenizerParams, language: str) -> Built:
-    """Return the tokenizer of `params.kind`; `texts()`, what a vocabulary is learned from, may be called twice.
+    """Return the tokenizer of kind `params.kind`; a vocabulary is learned from `texts()`, which may be called twice.
 
     Raises:
-        UserError: the texts or the pretrained tokenizer do not serve.
+        UserError: a vocabulary cannot be learned from the texts, or the pretrained tokenizer cannot be used.
     """
     if params.kind == "pretrained":
         backend, settings = load_pretrained(params.pretrained)

@@ -1,22 +1,22 @@
-"""What becomes of a text before it is cut into words: one policy for each language, in this place alone.
+"""Normalization of text before it is split into words: one policy for each language, defined here alone.
 
-A policy ends up in tokenizer.json as a normalizer, so that whatever loads the tokenizer applies the same one: training,
-fine-tuning, and `transformers` in somebody else's hands. Nothing here looks across a space. Unless params.yaml says
+A policy is saved in tokenizer.json as a normalizer, so everything that loads the tokenizer applies the same one:
+training, fine-tuning, and `transformers` elsewhere. Nothing here looks across a space. Unless params.yaml says
 otherwise:
 
-- Unicode form. NFC makes one letter of آ and of ا with a madda typed apart. Languages of Arabic script get NFKC, whose
-  compatibility forms are how old software and PDF files spelled the same words: ﷲ is الله, ﻻ is لا. Its price is small
-  there, and larger elsewhere: ² is 2, … is three full stops.
-- Invisible characters go: direction marks, soft hyphens, byte order marks, controls. The joiners U+200C and U+200D stay
-  where a language spells with them (Persian می‌رود is no می رود), but no U+200C at the edge of a word, where it shows
-  nothing.
-- Tatweel ـ stretches a line and spells nothing: it goes in every language.
-- Tashkeel, the short vowels, stay: they tell words apart, and are rare in prose (0.7 % of what Arabic Wikipedia's
-  articles are written with).
-- Digits stay as they are written: ٣ and 3 are different ids, as a text mixes them on purpose (dates, phone numbers).
-- Letters stay: أ إ آ and ا, ى and ي, ة and ه are often confused in typing, but are different letters.
+- Unicode form: NFC, which gives آ and ا with a separate madda the same letter. Languages of Arabic script get NFKC,
+  because old software and PDF files write their words with compatibility characters: ﷲ becomes الله, ﻻ becomes لا. In
+  other languages NFKC would lose more: ² becomes 2, … becomes three full stops.
+- Invisible characters are removed: direction marks, soft hyphens, byte order marks, controls. The joiners U+200C and
+  U+200D stay in languages whose spelling needs them (Persian می‌رود is not می رود); only a U+200C at the edge of a word,
+  where it has no effect, is removed.
+- Tatweel ـ, which only stretches a line, is removed in every language.
+- Tashkeel, the marks for short vowels, stay: they distinguish words, and are rare in prose (0.7 % of the characters of
+  Arabic Wikipedia).
+- Digits stay as they are: ٣ and 3 have different ids, because texts mix them on purpose (dates, phone numbers).
+- Letters stay as they are: أ إ آ and ا, ى and ي, ة and ه are often confused in typing, but are different letters.
 
-Lower-casing strips no mark: hamza and madda are the letter's own. `strip_accents` does that, in all scripts.
+Lower-casing removes no marks: hamza and madda belong to their letter. `strip_accents` removes marks, in all scripts.
 """
 
 # ruff: noqa: RUF001, RUF002, RUF003  # the letters that look like others are the point here
@@ -30,21 +30,22 @@ from maskline.vocabulary.settings import TokenizerParams
 
 
 class Policy(NamedTuple):
-    """What a language needs; the pairs are a pattern and what it becomes."""
+    """The defaults of a language. A pair is a pattern and its replacement."""
 
     unicode: str = "nfc"
-    """What `auto` means; likewise below."""
+    """The meaning of `unicode: auto`."""
     joiners: str = "remove"
+    """The meaning of `joiners: auto`."""
     spellings: tuple[tuple[str, str], ...] = ()
-    """Two ways to encode one letter."""
+    """Other encodings of a letter -> the letter."""
     letters: tuple[tuple[str, str], ...] = ()
-    """What `letters: unify` makes one."""
+    """Letters that `letters: unify` replaces."""
     lowercase: tuple[tuple[str, str], ...] = ()
-    """Capitals whose small letters are not those of other languages."""
+    """Capitals whose small letters differ from those of other languages."""
 
 
 _ARABIC = Policy("nfkc", letters=(("[أإآٱ]", "ا"), ("ى", "ي"), ("ة", "ه")))
-# Keyboards for Arabic have no ی and ک; the letters look alike, and Wikipedias are full of both.
+# Arabic keyboards have no ی and ک, so texts also have the Arabic letters, which look alike.
 _PERSIAN = Policy("nfkc", "keep", letters=(("[يى]", "ی"), ("ك", "ک")))
 _TURKIC = Policy(lowercase=(("İ", "i"), ("I", "ı")))
 _INDIC = Policy(joiners="keep")
@@ -58,7 +59,7 @@ POLICIES = {
     **dict.fromkeys(("tr", "az", "crh", "gag"), _TURKIC),
     **dict.fromkeys(["as", "bn", "gu", "hi", "kn", "ml", "mr", "ne", "or", "pa", "sa", "si", "ta", "te"], _INDIC),
 }
-"""ISO 639 code -> its policy; other languages have that of `Policy()`."""
+"""ISO 639 code -> policy; other languages have `Policy()`."""
 
 _TATWEEL = "\u0640"
 # Not U+0653 to U+0655, madda and hamza, which belong to letters.
@@ -71,22 +72,22 @@ _USELESS_JOINERS = r"(?<![\w\x{200C}])\x{200C}+|\x{200C}+(?!\w)"
 
 
 def policy_of(language: str) -> Policy:
-    """Return the policy of an ISO 639 code; what follows a hyphen is left out."""
+    """Return the policy of an ISO 639 code; the part after a hyphen is ignored."""
     return POLICIES.get(language.partition("-")[0], Policy())
 
 
 def normalizer(params: TokenizerParams, language: str) -> Normalizer:
-    """Return the normalizer of a language with what `params` decides.
+    """Return the normalizer of a language with the choices of `params`.
 
     Raises:
-        UserError: letters are to be unified, and nothing says which.
+        UserError: `letters` is `unify`, and the language has no letters to unify.
     """
     policy, chosen = policy_of(language), params.normalization
     unicode = policy.unicode if chosen.unicode == "auto" else chosen.unicode
     keep_joiners = (policy.joiners if chosen.joiners == "auto" else chosen.joiners) == "keep"
     if chosen.letters == "unify" and not policy.letters:
         raise UserError(
-            f"tokenizer.normalization.letters: no letters of {language} are known to be confused: keep them"
+            f"tokenizer.normalization.letters: maskline has no letters of {language} to unify: set it to keep"
         )
     removed = _TATWEEL * (chosen.tatweel == "remove") + _TASHKEEL * (chosen.tashkeel == "remove")
     pairs = list(policy.letters) if chosen.letters == "unify" else []
@@ -97,11 +98,11 @@ def normalizer(params: TokenizerParams, language: str) -> Normalizer:
     return Sequence(
         [
             *([NFKC()] if unicode == "nfkc" else []),
-            *([_replace(_CONTROLS, "")] if keep_joiners else []),  # BertNormalizer's own clean-up takes joiners along
+            *([_replace(_CONTROLS, "")] if keep_joiners else []),  # clean_text below would remove joiners too
             *(_replace(*pair) for pair in policy.spellings),
             *([_replace(_USELESS_JOINERS, "")] if keep_joiners else []),
             *([_replace(f"[{removed}]", "")] if removed else []),
-            NFC(),  # after what stood between a letter and its mark is gone
+            NFC(),  # after the characters between a letter and its mark are removed
             *(_replace(*pair) for pair in pairs),
             BertNormalizer(
                 clean_text=not keep_joiners,

@@ -1,4 +1,4 @@
-"""Somebody else's tokenizer, of BERT's kind: vocabulary, ids, special tokens, length and normalization are its own."""
+"""Pretrained tokenizers of BERT's kind, with their own vocabulary, ids, special tokens, length and normalization."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from maskline.tokenization.special import KINDS
 from maskline.vocabulary.settings import PretrainedTokenizer
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-# What Farasa leaves: prefixes such as "w+" and suffixes such as "+ha" (Antoun et al. 2020, sec. 3).
+# The segments that Farasa makes: prefixes such as "w+" and suffixes such as "+ha" (Antoun et al. 2020, sec. 3).
 _SEGMENT = re.compile("[ء-ي]{1,4}\\+|\\+[ء-ي]{1,4}")
 _KEPT = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
 
@@ -22,12 +22,12 @@ def load_pretrained(params: PretrainedTokenizer) -> tuple[Tokenizer, dict[str, A
 
     Raises:
         UserError: it cannot be read, is not pinned, is not of BERT's kind, lacks a special token, or expects segmented
-            text that nobody says there is.
+            text where `params` does not say that the text is segmented.
     """
     loaded = _read(params)
     if not loaded.is_fast:
         raise UserError(
-            f"{params.name} is no tokenizer of the tokenizers library ({type(loaded).__name__}): maskline reads "
+            f"{params.name} is not a tokenizer of the tokenizers library ({type(loaded).__name__}): maskline reads "
             "WordPiece and whole words; choose another"
         )
     tokens = {f"{kind}_token": getattr(loaded, f"{kind}_token") for kind in KINDS}
@@ -44,10 +44,10 @@ def load_pretrained(params: PretrainedTokenizer) -> tuple[Tokenizer, dict[str, A
 
 
 def check_segmented(texts: Iterable[str]) -> None:
-    """Refuse plain text where it is said to be segmented.
+    """Check that `texts` are segmented, as params.yaml says.
 
     Raises:
-        UserError: no word of `texts` is a segment.
+        UserError: no word of them is a segment.
     """
     if not any(_SEGMENT.fullmatch(word) for text in texts for word in text.split()):
         raise UserError(
@@ -90,7 +90,7 @@ def _check_kind(name: str, backend: Tokenizer, classifier: int, separator: int) 
 
 
 def _check_segmentation(params: PretrainedTokenizer, pieces: set[str]) -> None:
-    """Refuse a vocabulary of segments for text that is not cut into segments."""
+    """Check that a vocabulary of segments is not used for text that is not segmented."""
     segments = sorted(filter(_SEGMENT.fullmatch, pieces))
     if segments and not params.segmented:
         raise UserError(

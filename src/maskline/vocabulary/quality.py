@@ -11,14 +11,14 @@ from maskline.tokenization.load import LoadedTokenizer
 from maskline.vocabulary.settings import TokenizerParams
 
 UNSPACED = frozenset(("bo", "dz", "ja", "km", "lo", "my", "th", "wuu", "yue", "zh"))
-"""Languages that set no space between words, so that tokens per word say nothing."""
+"""Languages without spaces between words, for which tokens per word mean nothing."""
 
 
 def measure(tokenizer: LoadedTokenizer, texts: Iterable[str]) -> dict[str, Any]:
-    """Return the size of the vocabulary, and of `texts` the share of [UNK] and the tokens per word (fertility).
+    """Return the size of the vocabulary, and for `texts` the share of [UNK], tokens per word and characters per token.
 
-    Words are what whitespace separates (few in Chinese, Japanese or Thai, where tokens per word say little), and the
-    characters of the characters per token count it too.
+    Tokens per word are also called fertility. Words are separated by whitespace, so Chinese, Japanese and Thai have few
+    and the number means little there. Whitespace counts as characters.
     """
     encoder = ChunkEncoder(tokenizer.backend, np.dtype(np.uint32))
     tokens = unknown = words = characters = 0
@@ -39,10 +39,10 @@ def measure(tokenizer: LoadedTokenizer, texts: Iterable[str]) -> dict[str, Any]:
 
 
 def check_quality(metrics: dict[str, Any], params: TokenizerParams, language: str) -> None:
-    """Refuse a vocabulary that says [UNK] too often or cuts words too small, or of which nothing can be said.
+    """Check the vocabulary by the `metrics` of `measure`.
 
     Raises:
-        UserError: the measured texts have no token, or more than `params.max_unk_rate` of these are [UNK], or they have
+        UserError: there is no token, a share of more than `params.max_unk_rate` of the tokens is [UNK], or there are
             more than `params.max_fertility` tokens per word.
     """
     if not metrics["tokens"]:

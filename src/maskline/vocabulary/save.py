@@ -1,4 +1,4 @@
-"""Saving a tokenizer as a directory that `transformers.AutoTokenizer` loads with the same ids."""
+"""Saving a tokenizer as a directory from which `transformers.AutoTokenizer` loads the same ids."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from maskline.tokenization.special import KINDS, SPECIAL_TOKENS
 from maskline.vocabulary.settings import TokenizerParams
 
 ANY_LENGTH = int(1e30)
-"""What transformers takes for no limit: how long an input may be is the model's to say, whose export does."""
+"""The value that transformers takes for no limit. The export of a model sets its limit."""
 
 
 def save(
@@ -24,7 +24,7 @@ def save(
 ) -> None:
     """Write `tokenizer` to a new `directory`: tokenizer.json, tokenizer_config.json, vocab.txt and a manifest.
 
-    `settings` are those of a tokenizer that was not learned here.
+    `settings` are those of a pretrained tokenizer.
     """
     config = _config(settings or _learned(params))
     pieces = LoadedTokenizer(tokenizer, [config[f"{kind}_token"] for kind in KINDS]).pieces
@@ -47,7 +47,7 @@ def _learned(params: TokenizerParams) -> dict[str, Any]:
 
 def _config(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        # BertTokenizer would build a normalizer of its own; this class takes the one in tokenizer.json.
+        # BertTokenizer would build its own normalizer; this class uses the one in tokenizer.json.
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
         "padding_side": "right",

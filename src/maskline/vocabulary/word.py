@@ -1,7 +1,7 @@
-"""Whole words as tokens: those of the text by frequency, for text that is already cut into words by spaces.
+"""A tokenizer of whole words, for text whose words are already separated by spaces, such as WikiText.
 
-Punctuation is not cut off: what is to be a word of its own has spaces around it, as in WikiText ("5 @.@ 3 km , or so").
-Where such a corpus spells a word that it left out as `<unk>`, this is no word to learn: it becomes [UNK].
+Punctuation is not split off a word: it has spaces around it ("5 @.@ 3 km , or so"). The word `<unk>`, with which such a
+corpus replaces rare words, is not learned: it becomes [UNK].
 """
 
 from collections import Counter
@@ -21,12 +21,12 @@ _SPELLED_OUT = r"\[(PAD|UNK|CLS|SEP|MASK)\]"
 def train(texts: Callable[[], Iterable[str]], params: TokenizerParams, language: str) -> Tokenizer:
     """Return a tokenizer of the most frequent words of `texts()`, [UNK] for all others.
 
-    Ids are given by rule: special tokens, then words by frequency, those of equal frequency by code point.
+    The ids: special tokens first, then words by frequency; words of equal frequency by code point.
 
     Raises:
         UserError: no word is frequent enough.
     """
-    # A special token spelled out in a text is text: without this the table of words would know it.
+    # The spelling of a special token in a text is text. Without this rule it would get the id of the special token.
     spelled_out = normalizers.Replace(Regex(_SPELLED_OUT), LEFT_OUT)
     rules = normalizers.Sequence([normalizer(params, language), spelled_out])
     counts = Counter[str]()

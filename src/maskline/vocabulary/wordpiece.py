@@ -1,4 +1,4 @@
-"""WordPiece (Schuster & Nakajima 2012) as BERT uses it, learned from scratch, the same bytes in every process."""
+"""WordPiece (Schuster & Nakajima 2012) as BERT uses it, learned from scratch; every process learns the same bytes."""
 
 from collections.abc import Callable, Iterable
 
@@ -15,15 +15,15 @@ PREFIX = "##"
 LONGEST_WORD = 100
 """Characters; a longer word is one [UNK], as in BERT."""
 ASCII = " ".join(character * 2 for character in map(chr, range(0x21, 0x7F)))
-"""Printable ASCII: each character at the start of a word and within one."""
+"""The printable ASCII characters, each at the start of a word and inside a word."""
 
 
 def train(texts: Callable[[], Iterable[str]], params: TokenizerParams, language: str) -> Tokenizer:
     """Return a tokenizer whose vocabulary is learned from `texts()`, which is called twice.
 
-    Ids are given by rule: special tokens, then the characters of the text by code point, then those that continue a
-    word, then the learned pieces in the order of learning. No character that occurs is left out, however rare, and none
-    of ASCII in any case: an encyclopedia has no @ _ #, and what is fine-tuned on may be full of them.
+    The ids: special tokens first, then characters by code point, then characters that continue a word, then the
+    learned pieces in the order of learning. The vocabulary has every character that occurs, however rare, and all of
+    ASCII: an encyclopedia has few @ _ #, but a task's texts may have many.
 
     Raises:
         UserError: the characters alone do not fit in `params.vocab_size`, or there is no text.
@@ -40,14 +40,14 @@ def train(texts: Callable[[], Iterable[str]], params: TokenizerParams, language:
             f"tokenizer.vocab_size {params.vocab_size} is too small: special tokens, the characters of the corpus "
             f"and those of ASCII alone are {len(first)}; raise it"
         )
-    # The trainer breaks ties by id, and numbers continuing characters in the order of a hash map that differs between
-    # processes. Given their ids beforehand, it is deterministic: the set of pieces, their order and their ids.
+    # The trainer breaks ties by id, and numbers continuing characters in the order of a hash map, which differs between
+    # processes. With ids given beforehand, the pieces, their order and their ids are the same in every process.
     pieces = _pieces(texts(), rules, size=params.vocab_size, first=first, min_frequency=params.min_frequency)
-    return assemble({piece: number for number, piece in enumerate(pieces)}, rules)
+    return from_vocabulary({piece: number for number, piece in enumerate(pieces)}, rules)
 
 
-def assemble(vocabulary: dict[str, int], rules: Normalizer) -> Tokenizer:
-    """Return the tokenizer of a vocabulary (piece -> id), which normalizes by `rules`."""
+def from_vocabulary(vocabulary: dict[str, int], rules: Normalizer) -> Tokenizer:
+    """Return the tokenizer with a vocabulary (piece -> id) and a normalizer."""
     tokenizer = _untrained(rules)
     tokenizer.model = models.WordPiece(
         vocabulary,
@@ -70,9 +70,9 @@ def _untrained(rules: Normalizer) -> Tokenizer:
 def _pieces(
     texts: Iterable[str], rules: Normalizer, size: int = 0, first: Iterable[str] = (), min_frequency: int = 1
 ) -> list[str]:
-    """Return the pieces that the trainer learns, by id; `first` have the ids from 0. All characters are among them."""
+    """Return the pieces that the trainer learns, by id: `first`, then all characters, then learned pieces."""
     tokenizer = _untrained(rules)
-    # Learning takes time with the square of a word's length: a megabyte without a space would take many minutes.
+    # The time of learning grows with the square of a word's length: a megabyte without a space would take minutes.
     parts = [tokenizer.pre_tokenizer, pre_tokenizers.FixedLength(LONGEST_WORD)]
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(parts)
     trainer = trainers.WordPieceTrainer(

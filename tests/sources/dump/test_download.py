@@ -16,7 +16,7 @@ from maskline.core.errors import UserError
 from maskline.core.storage import try_lock
 from maskline.sources.dump import server
 from maskline.sources.dump.download import fetch_dump, is_closed
-from maskline.sources.dump.server import Patience
+from maskline.sources.dump.server import RetryPolicy
 from maskline.sources.dump.status import parse_status
 from maskline.sources.settings import DumpCorpus
 
@@ -44,8 +44,8 @@ class Fetcher:
 
     def __call__(self, *, attempts=4, timeout=5.0, **changes):
         params = DumpCorpus(**({"paths": [], "url": self.url, "wiki": None, "date": DATE} | changes))
-        patience = Patience(attempts=attempts, timeout=timeout, sleep=self.slept.append)
-        return fetch_dump(params, "ar", say=self.said.append, root=self.root, patience=patience)
+        retry = RetryPolicy(attempts=attempts, timeout=timeout, sleep=self.slept.append)
+        return fetch_dump(params, "ar", say=self.said.append, root=self.root, retry=retry)
 
     def fails(self, match, **changes):
         with pytest.raises(UserError, match=match) as caught:
@@ -115,7 +115,7 @@ def test_a_cut_connection_is_resumed_where_it_broke(fetch, mirror):
 
 def test_a_connection_that_stays_cut_is_an_error_and_a_later_run_goes_on(fetch, mirror):
     mirror.fail({"cut": 100}, ...)
-    fetch.fails(r"peer closed connection.*attempts in a row: 4.*which goes on where this one stopped")
+    fetch.fails(r"peer closed connection.*attempts in a row: 4.*which continues where this one stopped")
     assert fetch.slept == [1, 2, 4]
     assert fetch.part.read_bytes() == CONTENT[:400]
     assert not fetch.path.exists()
@@ -140,7 +140,7 @@ def test_a_run_that_is_interrupted_keeps_what_it_has(fetch, mirror):
     mirror.fail({"cut": HALF})
     params = DumpCorpus(paths=[], url=mirror.url, wiki=None, date=DATE)
     with pytest.raises(KeyboardInterrupt):
-        fetch_dump(params, "ar", say=fetch.said.append, root=fetch.root, patience=Patience(sleep=interrupted))
+        fetch_dump(params, "ar", say=fetch.said.append, root=fetch.root, retry=RetryPolicy(sleep=interrupted))
     assert fetch.part.read_bytes() == CONTENT[:HALF]
     fetch()
     assert mirror.ranges()[-1] == f"bytes={HALF}-"
@@ -167,9 +167,9 @@ def test_a_file_that_changes_meanwhile_is_begun_anew(fetch, mirror):
 
     mirror.fail({"cut": HALF})
     params = DumpCorpus(paths=[], url=mirror.url, wiki=WIKI, date=DATE)
-    patience = Patience(attempts=4, sleep=change)
-    with pytest.raises(UserError, match=r"bytes, .* by dumpstatus\.json"):  # that of the status read before
-        fetch_dump(params, "ar", say=fetch.said.append, root=fetch.root, patience=patience)
+    retry = RetryPolicy(attempts=4, sleep=change)
+    with pytest.raises(UserError, match=r"bytes, .* as in dumpstatus\.json"):  # that of the status read before
+        fetch_dump(params, "ar", say=fetch.said.append, root=fetch.root, retry=retry)
     fetch()
     assert fetch.path.read_bytes() == changed
 
@@ -213,7 +213,7 @@ def test_a_length_that_is_not_that_of_the_status_is_not_taken(length, fetch, mir
     assert mirror.ranges() == [None, None]
     mirror.fail({"length": length}, ...)
     fetch.path.unlink()
-    fetch.fails(rf"has {length:,} bytes, {len(CONTENT):,} by dumpstatus\.json")
+    fetch.fails(rf"has {length:,} bytes, not {len(CONTENT):,} as in dumpstatus\.json")
 
 
 def test_a_body_without_a_length_is_counted(fetch, mirror):
@@ -236,7 +236,7 @@ def test_a_web_page_is_no_dump(headers, fetch, mirror):
     assert fetch.path.read_bytes() == CONTENT
     fetch.path.unlink()
     mirror.fail(page, ...)
-    fetch.fails("is no dump")
+    fetch.fails("is not a dump")
     assert not fetch.path.exists()
     assert not fetch.part.exists() or not fetch.part.stat().st_size
 
@@ -248,7 +248,7 @@ def test_a_web_page_is_no_status(fetch, mirror):
     fetch.path.unlink()
     asked = len(mirror.ranges())
     mirror.fail({"body": WEB_PAGE, "headers": {"Content-Type": "text/html"}}, ..., name=STATUS)
-    fetch.fails(r"is no JSON \(it comes as text/html\)")
+    fetch.fails(r"is not valid JSON \(it comes as text/html\)")
     assert len(mirror.ranges()) == asked
     assert not fetch.path.exists()
 
@@ -383,7 +383,7 @@ def test_a_folder_is_a_mirror_read_in_place(scheme, fetch, tmp_path):
     folder = tmp_path / "a mirror" / WIKI / DATE
     folder.mkdir(parents=True)
     url = f"{scheme}{tmp_path}/{'a%20mirror' if scheme else 'a mirror'}"
-    fetch.fails(r"dumpstatus\.json is not there: a corpus\.dump\.url that is a folder", url=url)
+    fetch.fails(r"dumpstatus\.json is not there: if corpus\.dump\.url is a folder", url=url)
     (folder / STATUS).write_bytes(status())
     fetch.fails(f"{NAME} is missing: mirror it again", url=url)
     (folder / NAME).write_bytes(CONTENT[:-1])
@@ -408,7 +408,7 @@ def test_the_wiki_is_that_of_the_language_unless_it_is_named(fetch, mirror):
 def test_too_little_room_is_said_before_anything_is_fetched(fetch, mirror, monkeypatch):
     usage = namedtuple("Usage", "free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(100))
-    fetch.fails("has room for 0.0 MB, and .* are to come: make room")
+    fetch.fails("has room for 0.0 MB, and the download needs .*: make room")
     assert not mirror.ranges()
 
 

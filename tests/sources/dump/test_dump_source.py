@@ -8,7 +8,7 @@ from tests.corpus.dump.test_pages import DUMPS, dump, page
 from maskline import params
 from maskline.core.errors import UserError
 from maskline.sources.dump import source
-from maskline.sources.dump.leftovers import holes, residual_markup
+from maskline.sources.dump.leftovers import broken_punctuation, leftover_markup
 from maskline.sources.dump.workers import in_order
 
 LONG = "هذه جملة طويلة عن مدينة كبيرة في بلد بعيد. "
@@ -104,8 +104,8 @@ def test_real_dumps_leave_no_markup_and_no_holes(pattern, language, least):
     articles = list(found.articles)
     assert len(articles) >= least
     for article in articles:
-        assert not residual_markup(article.text), article.title
-        assert not {hole for hole in holes(article.text) if hole != "()"}, article.title
+        assert not leftover_markup(article.text), article.title
+        assert not {hole for hole in broken_punctuation(article.text) if hole != "()"}, article.title
         for word in ("Файл:", "Категория:", "File:", "Category:", "__", "thumb|"):
             assert word not in article.text
     assert found.report()["skipped"] == {"too_long": [], "ended": []}

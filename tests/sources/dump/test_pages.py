@@ -35,8 +35,8 @@ def test_pages_and_what_the_dump_says_of_its_wiki(tmp_path):
     assert only == ("1", "عنوان", 0, False, "wikitext", "أ <b> &amp; [[س]]")
     assert site.name == "arwiki"
     assert site.url("a b/ج") == "https://ar.wikipedia.org/wiki/a_b/%D8%AC"
-    assert {"ملف", "ميديا", "file", "category"} <= site.unseen
-    assert "قالب" not in site.unseen
+    assert {"ملف", "ميديا", "file", "category"} <= site.hidden
+    assert "قالب" not in site.hidden
 
 
 def test_an_empty_page_eats_nothing_of_the_next(tmp_path):
@@ -77,7 +77,7 @@ def test_several_streams_in_one_file(tmp_path):
 def test_a_dump_without_siteinfo(tmp_path):
     [(site, only)] = read(tmp_path / "a.xml", dump(page(1, "A", "<text>a</text>"), siteinfo=""))
     assert (site.name, site.url("A"), only.namespace) == ("", "", 0)
-    assert "file" in site.unseen
+    assert "file" in site.hidden
 
 
 WHOLE = dump(*(page(i, f"P{i}", "<text>words</text>") for i in range(99))).encode()
@@ -88,15 +88,15 @@ WHOLE = dump(*(page(i, f"P{i}", "<text>words</text>") for i in range(99))).encod
     [
         ("a.xml", WHOLE[:-20], "a.xml ends before its closing tag"),
         ("a.xml", b"", "a.xml ends before its closing tag"),
-        ("a.xml", b"<html><body>404<br></body></html>", "a.xml is no XML"),
-        ("a.xml", b"<feed><page><title>x</title></page></feed>", "a.xml is XML, but no dump"),
+        ("a.xml", b"<html><body>404<br></body></html>", "a.xml is not valid XML"),
+        ("a.xml", b"<feed><page><title>x</title></page></feed>", "a.xml is XML, but not a dump"),
         ("a.bz2", bz2.compress(WHOLE)[:-9], "a.bz2 cannot be read to its end"),
         ("a.bz2", bz2.compress(WHOLE[:500]), "a.bz2 ends before its closing tag"),
         ("a.bz2", b"<html>no bz2</html>", "a.bz2 cannot be read to its end"),
         ("a.gz", gzip.compress(WHOLE)[:-9], "a.gz cannot be read to its end"),
         ("a.xml", b'<!DOCTYPE m [<!ENTITY a "' + b"b" * 99 + b'">' + b"".join(
             b'<!ENTITY %c "%s">' % (98 + i, b"&%c;" % (97 + i) * 50) for i in range(9)
-        ) + b"]><mediawiki><page><title>&j;</title></page></mediawiki>", "a.xml is no XML.*amplification"),
+        ) + b"]><mediawiki><page><title>&j;</title></page></mediawiki>", "a.xml is not valid XML.*amplification"),
     ],
 )  # fmt: skip
 def test_what_is_no_whole_dump_is_named(tmp_path, name, content, message):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from maskline.sources.dump.leftovers import holes, residual_markup
+from maskline.sources.dump.leftovers import broken_punctuation, leftover_markup
 from maskline.sources.dump.siteinfo import Site
 from maskline.sources.dump.wikitext import is_redirect, prose
 
@@ -114,8 +114,8 @@ CASES = {
 def test_what_a_reader_reads(wikitext, expected):
     found = text(wikitext)
     assert found == expected
-    assert not residual_markup(found)
-    assert not holes(found) - Counter({"()": 9})
+    assert not leftover_markup(found)
+    assert not broken_punctuation(found) - Counter({"()": 9})
 
 
 def test_arabic():
@@ -205,7 +205,7 @@ MARKS = ["{{", "}}", "{{{", "}}}", "[[", "]]", "[", "]", "{|", "|}", "|", "||", 
 @settings(deadline=None, max_examples=600)
 def test_any_text_gives_prose_without_markup(wikitext):
     found = text(wikitext)
-    assert not residual_markup(found)
+    assert not leftover_markup(found)
     assert not {"\ue000", "\ue001", "\ue002"} & set(found)
     assert "  " not in found
     assert found == "\n".join(line.strip() for line in found.split("\n") if line.strip())

@@ -1,1 +1,1 @@
-"""Articles out of the XML dumps of MediaWiki: read as a stream, cleaned to prose on all cores."""
+"""Articles of MediaWiki's XML dumps: read as a stream, and cleaned to prose on all cores."""

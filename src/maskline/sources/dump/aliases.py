@@ -1,12 +1,12 @@
-"""Words of wikitext that a dump does not tell: aliases and customs of the larger wikis, by language.
+"""Words of wikitext that a dump does not list: aliases of namespaces, redirects, templates and headings of large wikis.
 
-A language that is missing here loses little: its dump names the namespaces and marks the redirects, every wiki knows
-the English words, and files are known by their suffix as well. Add words where a wiki has others.
+Little is lost where a language is missing here: the dump names the namespaces and marks the redirects, every wiki knows
+the English words, and files are also known by their suffix. Add the words of further wikis here.
 """
 
 
 def words(table: str) -> tuple[str, ...]:
-    """Return the entries of a table: ` / ` stands between them, as names may hold spaces and slashes."""
+    """Return the entries of a table, which ` / ` separates: names may contain spaces and slashes."""
     return tuple(" ".join(entry.split()) for entry in table.replace("/\n", "/ ").split("/ "))
 
 
@@ -34,7 +34,7 @@ REDIRECT = """
     転送 / リダイレクト / 重定向 / 넘겨주기 / अनुप्रेषित / पुनर्प्रेषित / redirecteaza / átirányítás / ohjaus /
     uudelleenohjaus / redirecció / alih / đổi / ڕەوانەکردن / مخ گرځونه
 """
-"""What follows the `#` at the beginning of a redirect."""
+"""The word after the `#` at the beginning of a redirect."""
 
 DISAMBIGUATION = """
     disambiguation / disambig / dab / disamb / dis / hndis / geodis / human name disambiguation /
@@ -48,7 +48,7 @@ DISAMBIGUATION = """
     동음이의어 문서 / बहुविकल्पी / বহুবিকল্প / định hướng / trang định hướng / dezambiguizare / egyért / apartigilo /
     argipen / ڕوونکردنەوە / څرګندونه
 """
-"""Templates of pages that list what a title may mean, and what stands in brackets after such titles."""
+"""Templates of disambiguation pages, and the words in brackets after their titles."""
 
 APPENDICES = """
     references / notes / notes and references / references and notes / footnotes / sources / citations /
@@ -67,7 +67,7 @@ APPENDICES = """
     linki zewnętrzne / kaynakça / ayrıca bakınız / dış bağlantılar / 脚注 / 出典 / 関連項目 / 外部リンク / 参考文献 /
     参考资料 / 外部链接 / 参见
 """
-"""Headings of sections that hold no prose."""
+"""Headings of sections without prose."""
 
 CITATIONS = """
     citation needed / fact / cn / who / when / where / which / whom / by whom / clarify / clarification needed /
@@ -82,7 +82,7 @@ CITATIONS = """
     حقیقت / حوالہ درکار / مدرک / источник / бел / цитат / няма източник / нет аи / что / кто? / quand / qui ? /
     pas clair / référence nécessaire / refnec / réf. nécessaire / belege fehlen / cita requerida / carece de fontes
 """
-"""Templates that stand in a sentence and add nothing to it, as do those whose names begin as below."""
+"""Templates in a sentence that add nothing to its text; so do those whose names begin with `CITATION_PREFIXES`."""
 
 CITATION_PREFIXES = ("cite ", "citation", "sfn", "harv", "refimprove", "استشهاد", "ouvrage", "citar", "цитат", "cytuj")
 
@@ -96,12 +96,12 @@ SHOWN = """
     citation needed span / مائل / صغير / كبير / غامق / خط عريض / علم / بلد / اختصار / وصلة إنترويكي / اسم عربي /
     نستعلیق / знаме / флаг / нп
 """
-"""Templates that show their first argument: they set it in another face, explain it, or link it elsewhere."""
+"""Templates that show their first argument: they format it, explain it, or link it."""
 
 LANGUAGE = """
     lang / transl / transliteration / langue / lg / wikt-lang / font color / color / لغة / لغ / لون / language text
 """
-"""Templates that show their second argument; the first says in which language, or colour, it is."""
+"""Templates that show their second argument; the first is its language or colour."""
 
 QUOTE = """
     quote / cquote / blockquote / quotation / rquote / bq / bquote / centered pull quote / اقتباس / قول /
@@ -113,9 +113,9 @@ QUOTE = """
 CONVERT = """
     convert / cvt / تحويل / конвертиране / преобразуване / تبدیل / unité / unidade / umrechnen
 """
-"""Templates that give a measure in several units."""
+"""Templates that show a measure in several units."""
 
 FORMATNUM = """
     formatnum / صيغة رقم / عدد منسق / число / форматиране на число / nombre / num / nb / عدد
 """
-"""The parser function that groups the digits of a number, and templates that do."""
+"""The parser function that groups the digits of a number, and templates that do the same."""

@@ -1,8 +1,8 @@
-"""The download of a Wikimedia dump: a pinned date, each part verified before it gets its name.
+"""The download of a Wikimedia dump of a given date. Each file is verified before it gets its final name.
 
-`<url>/<wiki>/<date>/dumpstatus.json` says whether the dump is done, which files it has, and their sizes and SHA-1. They
-are kept in `.downloads/<wiki>/<date>/`, outside what DVC manages, since it removes a stage's outs before it runs it. A
-part that is under way ends in `.part`; a later run goes on with it.
+`<url>/<wiki>/<date>/dumpstatus.json` says whether the dump is done, and lists its files with size and SHA-1. The files
+are kept in `.downloads/<wiki>/<date>/`, which DVC does not manage: DVC removes a stage's outs before it runs the stage.
+An incomplete file ends in `.part`; a later run continues it.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from maskline.core.errors import UserError
 from maskline.core.storage import try_lock
 from maskline.sources.dump.pages import OPENERS
-from maskline.sources.dump.server import PATIENT, Patience, Say, Server, size
+from maskline.sources.dump.server import RETRY_POLICY, RetryPolicy, Say, Server, size
 from maskline.sources.dump.status import STATUS, Part, parse_status
 from maskline.sources.settings import DumpCorpus
 
@@ -28,26 +28,28 @@ _END = b"</mediawiki>"
 
 
 class Dump(NamedTuple):
-    """The files of a dump, whole and in the order of their pages."""
+    """The complete files of a dump, in the order of their pages."""
 
     paths: list[Path]
     provenance: dict[str, Any]
 
 
 def fetch_dump(
-    params: DumpCorpus, language: str, *, say: Say, root: Path = DOWNLOADS, patience: Patience = PATIENT
+    params: DumpCorpus, language: str, *, say: Say, root: Path = DOWNLOADS, retry: RetryPolicy = RETRY_POLICY
 ) -> Dump:
-    """Return the dump that `params` names; what is not there yet, or not what the status says, is downloaded.
+    """Return the dump that `params` names; download the files that are missing or differ from the status.
 
-    A mirror that is a folder is read in place. `say` is told how far it is, a line at a time.
+    A mirror that is a local folder is read in place. `say` is called with lines of progress.
 
     Raises:
-        UserError: no date is given, the dump is not there or not done, the server fails for good, a file is not what
-            the status says, or there is no room for it.
+        UserError: no date is given, the dump does not exist or is not done, the server keeps failing, a file differs
+            from the status, or the disk has no room for it.
     """
     wiki = params.wiki or f"{language.replace('-', '_')}wiki"
     if params.date is None:
-        raise UserError(f"corpus.dump.date is not set: take the date of a dump from {params.url}/{wiki}, as 20260901")
+        raise UserError(
+            f"corpus.dump.date is not set: take the date of a dump from {params.url}/{wiki}, such as 20260901"
+        )
     base = f"{params.url.rstrip('/')}/{wiki}/{params.date}"
     provenance: dict[str, Any] = {"wiki": wiki, "date": params.date}
     if (folder := _local(base)) is not None:
@@ -59,7 +61,7 @@ def fetch_dump(
         provenance["url"] = base
         folder = root / wiki / params.date
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder), Server(base, say, patience) as server:
+        with _locked(folder), Server(base, say, retry) as server:
             parts = parse_status(server.status(), base)
             _fetch_missing(server, parts, folder)
     inputs = [
@@ -69,7 +71,10 @@ def fetch_dump(
 
 
 def is_closed(path: Path) -> bool:
-    """Return whether a dump, compressed or not, is whole: one that is cut between two bz2 streams decompresses well."""
+    """Return whether a dump, compressed or not, has its closing tag.
+
+    Decompressing is not enough: a file that was cut between two bzip2 streams decompresses without an error.
+    """
     end = b""
     suffix = Path(path.name.removesuffix(".part")).suffix
     try:
@@ -82,7 +87,7 @@ def is_closed(path: Path) -> bool:
 
 
 def _local(url: str) -> Path | None:
-    """Return the folder that `url` is, as a path or by file://; None where it is an address."""
+    """Return the folder that `url` names, as a path or with file://; None if it names a server."""
     if url.startswith("file://"):
         return Path(unquote(urlsplit(url).path))
     return None if "://" in url else Path(url)
@@ -93,7 +98,7 @@ def _read_status(folder: Path) -> bytes:
         return (folder / STATUS).read_bytes()
     except OSError:
         raise UserError(
-            f"{folder / STATUS} is not there: a corpus.dump.url that is a folder is laid out as <wiki>/<date>/{STATUS}"
+            f"{folder / STATUS} is not there: if corpus.dump.url is a folder, it holds <wiki>/<date>/{STATUS}"
         ) from None
 
 
@@ -122,8 +127,8 @@ def _fetch_missing(server: Server, parts: list[Part], folder: Path) -> None:
     needed = sum(part.bytes - (path.stat().st_size if path.exists() else 0) for part, path in partial.items())
     if needed > room:
         raise UserError(
-            f"{folder} has room for {size(room)}, and {size(needed)} are to come: make room and run the same command "
-            "again"
+            f"{folder} has room for {size(room)}, and the download needs {size(needed)}: make room and run the same "
+            "command again"
         )
     for number, (part, path) in enumerate(partial.items(), 1):
         _fetch(server, part, path, f"{part.name} ({number} of {len(missing)})")
@@ -131,7 +136,7 @@ def _fetch_missing(server: Server, parts: list[Part], folder: Path) -> None:
 
 
 def _fetch(server: Server, part: Part, partial: Path, title: str) -> None:
-    """Complete `partial` and verify it; one that turns out wrong is fetched once more, from its beginning."""
+    """Complete `partial` and verify it; if it is wrong, fetch it once more from the beginning."""
     for last in (False, True):
         server.complete(part, partial, title)
         fault = _fault(partial, part)
@@ -140,11 +145,11 @@ def _fetch(server: Server, part: Part, partial: Path, title: str) -> None:
         partial.unlink()
         if last:
             raise UserError(f"{server.base}/{part.name} {fault}, twice: try another date or mirror")
-        server.say(f"{title}: {fault}: once more from the beginning")
+        server.say(f"{title}: {fault}: fetching it once more from the beginning")
 
 
 def _fault(path: Path, part: Part) -> str | None:
-    """Return what tells `path` from the part that it is to be, None where nothing does."""
+    """Return how `path` differs from what the status says of `part`; None if it does not."""
     if not path.is_file():
         return "is missing"
     if path.stat().st_size != part.bytes:

@@ -1,4 +1,4 @@
-"""What no cleaned text should hold: left-over markup, and the holes that left-out markup makes."""
+"""Checks of cleaned text: leftover markup, and the broken punctuation that removed markup leaves."""
 
 import re
 from collections import Counter
@@ -8,23 +8,23 @@ MARKUP = re.compile(
     r"&(?:lt|gt|amp|nbsp|quot|ndash|mdash|#\d+);|__|\|\||\bcolspan\b|\browspan\b|<!--|-->|'''|^==+",
     re.IGNORECASE | re.MULTILINE,
 )
-"""`{{ }} [[ ]] {| |} <ref &lt; __ ||` and their kin."""
+"""`{{ }} [[ ]] {| |} <ref &lt; __ ||` and similar markup."""
 _SIGNS = ("{{", "}}", "[[", "]]", "{|", "|}", "<", "&", "__", "||", "span", "-->", "'''", "==")
-"""What each match of `MARKUP` has one of."""
-HOLES = re.compile(
+"""Every match of `MARKUP` contains one of these."""
+BROKEN_PUNCTUATION = re.compile(
     r"(?<![\w$\]])\([\s,;:،؛]*\)|"
     r"\([ ]?[,;،؛]|[,;،؛]\s*\)|[,،؛]\s*[,،؛](?!\w)|\s[,،؛](?=\s)|(?<=\S) {2,}(?=\S)|«\s*»|“\s*”"
 )
 """Empty and half-empty brackets, commas after one another or after a space, double spaces, empty quotation marks."""
 
 
-def residual_markup(text: str) -> Counter[str]:
-    """Return what is left of markup in `text`: the markup itself -> how often."""
-    if not any(sign in text for sign in _SIGNS):  # a tenth of what the pattern takes
+def leftover_markup(text: str) -> Counter[str]:
+    """Return the markup that is left in `text`: markup -> how often."""
+    if not any(sign in text for sign in _SIGNS):  # takes a tenth of the pattern's time
         return Counter()
     return Counter(found[0].strip() for found in MARKUP.finditer(text))
 
 
-def holes(text: str) -> Counter[str]:
-    """Return the holes in `text`: what stands there -> how often."""
-    return Counter(found[0] for found in HOLES.finditer(text))
+def broken_punctuation(text: str) -> Counter[str]:
+    """Return the broken punctuation in `text`: the characters -> how often."""
+    return Counter(found[0] for found in BROKEN_PUNCTUATION.finditer(text))

@@ -1,7 +1,7 @@
-"""Pages out of a dump: XML, plain or compressed by bzip2 or gzip, read as a stream.
+"""The pages of a dump: XML, plain or compressed by bzip2 or gzip, read as a stream.
 
-What the dump says of its own wiki comes first, `<siteinfo>`; then one `<page>` after another, of which one at a time is
-in memory. expat reads it, which takes the encoding from the file (UTF-16 occurs) and expands no entity into a bomb.
+`<siteinfo>`, which describes the wiki, comes first. Then come the `<page>` elements. Only a few are in memory. The
+parser is expat: it detects the encoding (some dumps are UTF-16), and stops at entities that expand without limit.
 """
 
 import bz2
@@ -20,35 +20,34 @@ OPENERS: dict[str, Callable[[Path], BinaryIO]] = {
     ".bz2": lambda path: cast("BinaryIO", bz2.open(path)),  # noqa: SIM115
     ".gz": lambda path: cast("BinaryIO", gzip.open(path)),  # noqa: SIM115
 }
-"""Last suffix -> how it is opened. Both compressed kinds may hold several streams after one another."""
+"""Last suffix -> function that opens the file. Compressed files may have several streams one after the other."""
 _CHUNK = 1 << 17
 _PAGE = "mediawiki/page"
 _SITE = "mediawiki/siteinfo"
 
 
 class Page(NamedTuple):
-    """One page in the last of its revisions that the dump has."""
+    """A page, in the last revision that the dump has of it."""
 
     id: str
     title: str
     namespace: int
     redirect: bool
-    """Whether the dump itself says so."""
+    """Whether the dump marks the page as a redirect."""
     model: str
-    """`wikitext`, or what else the page is written in."""
+    """The content model: `wikitext`, or another format."""
     text: str
 
 
 SitePage = tuple[Site, Page]
-"""A page and the wiki that it is of."""
+"""A page, and the wiki that it belongs to."""
 
 
 def read_pages(path: Path) -> Iterator[SitePage]:
-    """Yield the pages of one file in their order, each with what the file says of its wiki.
+    """Yield the pages of one file in their order, each with its wiki.
 
     Raises:
-        UserError: it is no MediaWiki XML, or ends before its closing tag, as one that was cut between two bzip2 streams
-            does.
+        UserError: the file is not a MediaWiki dump, or ends before its closing tag.
     """
     reader = _Reader()
     read = False
@@ -58,20 +57,20 @@ def read_pages(path: Path) -> Iterator[SitePage]:
                 reader.parser.Parse(chunk)
                 yield from reader.take()
             read = True
-            reader.parser.Parse(b"", True)  # expat's own way to say that it was the last
+            reader.parser.Parse(b"", True)  # tells expat that the file ends
             yield from reader.take()
     except (EOFError, OSError, zlib.error) as error:
         raise UserError(f"{path} cannot be read to its end ({error}): download it again") from None
     except expat.ExpatError as error:
         if read:
             raise UserError(f"{path} ends before its closing tag: download it again") from None
-        raise UserError(f"{path} is no XML ({error}): give a pages-articles dump") from None
+        raise UserError(f"{path} is not valid XML ({error}): give a pages-articles dump") from None
     if not reader.is_dump:
-        raise UserError(f"{path} is XML, but no dump of MediaWiki: it has no <mediawiki> at its root")
+        raise UserError(f"{path} is XML, but not a dump of MediaWiki: its root element is not <mediawiki>")
 
 
 class _Reader:
-    """Listens to expat, and collects pages until they are taken."""
+    """Handlers for expat that collect the pages until `take` returns them."""
 
     def __init__(self) -> None:
         self.parser = expat.ParserCreate()
@@ -90,7 +89,7 @@ class _Reader:
         self._site = Site.of("", "", ())
 
     def take(self) -> list[SitePage]:
-        """Return the pages since the last time."""
+        """Return the pages that were read since the last call."""
         taken, self._pages = self._pages, []
         return taken
 

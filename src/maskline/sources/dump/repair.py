@@ -1,8 +1,8 @@
-"""Holes: where something was left out of a sentence, and what is done about it.
+"""Repair of paragraphs from which markup was removed.
 
-A note behind a word or a sentence leaves nothing behind, and neither does what stands before the first word. A part of
-a bracket goes with what it lacks: "(Greek: [hole]; 14 March 1879)" is "(14 March 1879)". What is left after that is a
-sentence that lacks a word, and `HOLE` stays in it.
+`HOLE` marks where something was removed. A hole after a word or a sentence is closed (it was a note), and so is a hole
+before the first word. In a bracket, the part with the hole is removed: "(Greek: [hole]; 14 March 1879)" becomes
+"(14 March 1879)". Any other hole is a missing word: it stays, and the caller drops the sentence.
 """
 
 import re
@@ -10,7 +10,7 @@ import re
 from maskline.sources.dump.templates import GLOSS, HOLE
 
 BRACKETS = 3
-"""Brackets within brackets that are looked into."""
+"""Levels of nested brackets that are repaired."""
 _GAP = re.compile(f"[{HOLE}{GLOSS}]")
 _RUN = re.compile(f"([{HOLE}{GLOSS}])(?: ?[{HOLE}{GLOSS}])+")
 _LEADING = re.compile(rf"^(?:[{HOLE}{GLOSS}][\s,.;:،؛]*)+")
@@ -29,17 +29,17 @@ _SIGNS = (
     *(",,", ", ,", "; ,", ";,", "،،", "، ،", ",،", ", ،", ";،", "; ،", "؛,", "؛ ,", "؛،", "؛ ،", "،,", "، ,"),
     *(" ,", " .", " ،", " ؛", "«»", "« »", "“”", "“ ”", '""'),
 )
-"""What each of the patterns of the last five needs one of: looking for these takes a tenth of the time."""
+"""Every match of the last five patterns contains one of these. A search for them takes a tenth of the time."""
 
 
-def mend(text: str) -> tuple[str, bool]:
-    """Return a paragraph with one space between words and its holes closed where they can be, and whether any was."""
+def repair(text: str) -> tuple[str, bool]:
+    """Return a paragraph with its holes closed where possible and single spaces, and whether it was repaired."""
     text = " ".join(text.split())
     repaired = False
     if _GAP.search(text):
         text = _AFTER_SENTENCE.sub(r"\1", _NOTE.sub("", _LEADING.sub("", _RUN.sub(r"\1", text))))
         for _ in range(BRACKETS):
-            text = _BRACKET.sub(_without_lacking, text)
+            text = _BRACKET.sub(_without_incomplete_parts, text)
         text = text.replace(GLOSS, "").replace("  ", " ").strip()
         repaired = True
     if any(sign in text for sign in _SIGNS):
@@ -49,8 +49,8 @@ def mend(text: str) -> tuple[str, bool]:
     return text, repaired
 
 
-def _without_lacking(bracket: re.Match[str]) -> str:
-    """Return a bracket without those of its parts that lack something, "" if nothing is left."""
+def _without_incomplete_parts(bracket: re.Match[str]) -> str:
+    """Return a bracket without its parts that have a hole; "" if no part is left."""
     content = bracket[1]
     if not _GAP.search(content):
         return bracket[0]

@@ -1,4 +1,4 @@
-"""What a dump says of its wiki: its name, its address, and what it calls its namespaces."""
+"""The description of the wiki in a dump: its name, its address, and the names of its namespaces."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,24 +14,24 @@ class Site:
     """One wiki."""
 
     name: str
-    """As its database: `arwiki`; "" where the dump does not say."""
+    """The name of its database, such as `arwiki`; "" if the dump has none."""
     address: str
-    """What the address of each page starts with; "" where the dump does not say."""
+    """The beginning of the address of every page; "" if the dump has none."""
     namespaces: tuple[tuple[str, int], ...]
     """Name, folded by `fold` -> number."""
-    unseen: frozenset[str]
-    """Folded prefixes of links that show nothing in the text: files, media and categories."""
+    hidden: frozenset[str]
+    """Folded prefixes of links that show no text: files, media and categories."""
 
     @classmethod
     def of(cls, name: str, base: str, namespaces: Iterable[tuple[int, str]]) -> "Site":
-        """Return the wiki with this main page and these (number, name) of namespaces."""
+        """Return the wiki with the name `name`, the main page `base`, and the (number, name) of its namespaces."""
         names = {fold(text): number for number, text in namespaces if text}
-        unseen = {text for text, number in names.items() if number in {_FILE, _CATEGORY, _MEDIA}}
+        hidden = {text for text, number in names.items() if number in {_FILE, _CATEGORY, _MEDIA}}
         address = base.rpartition("/")[0]
-        return cls(name, f"{address}/" if address else "", tuple(sorted(names.items())), frozenset(unseen) | _UNSEEN)
+        return cls(name, f"{address}/" if address else "", tuple(sorted(names.items())), frozenset(hidden) | _HIDDEN)
 
     def namespace(self, title: str) -> int:
-        """Return the namespace that a title says, 0 for the articles."""
+        """Return the number of the namespace in a title; 0, that of the articles, if it has none."""
         prefix, colon, _ = title.partition(":")
         return dict(self.namespaces).get(fold(prefix), 0) if colon else 0
 
@@ -41,8 +41,8 @@ class Site:
 
 
 def fold(name: str) -> str:
-    """Return the form in which names of namespaces and templates are compared."""
+    """Return a name of a namespace or template in the form in which names are compared."""
     return " ".join(name.replace("_", " ").split()).casefold()
 
 
-_UNSEEN = frozenset(map(fold, words(FILE) + words(CATEGORY)))
+_HIDDEN = frozenset(map(fold, words(FILE) + words(CATEGORY)))

@@ -1,4 +1,4 @@
-"""Articles of a wiki out of its dump: local files, or those that are downloaded."""
+"""Articles of a wiki from its dump: local files, or files that are downloaded."""
 
 import os
 from collections import Counter
@@ -17,9 +17,11 @@ from maskline.sources.dump.workers import in_order
 from maskline.sources.settings import CorpusParams
 
 MAX_CHARACTERS = 1_500_000
-"""Of a page that is read: MediaWiki itself takes 2 MiB; what is so long is a list or no article."""
+"""Longer pages are dropped: they are lists, or not articles. MediaWiki's own limit is 2 MiB."""
 BATCH_CHARACTERS = 1 << 18
+"""Characters of the pages that a process is given at once."""
 BATCH_PAGES = 256
+"""Most pages that a process is given at once."""
 
 
 def read(params: CorpusParams, workers: int, say: Say) -> Source:
@@ -27,7 +29,7 @@ def read(params: CorpusParams, workers: int, say: Say) -> Source:
 
     Raises:
         UserError: nothing matches `params.dump.paths`, the dump cannot be downloaded, or (while it is read) a file is
-            no dump or not whole.
+            not a complete dump.
     """
     if params.dump.paths:
         paths = find(params.dump.paths, OPENERS, "corpus.dump.paths", gzipped=False)
@@ -45,7 +47,7 @@ def read(params: CorpusParams, workers: int, say: Say) -> Source:
 
 
 class _Counts:
-    """What happens to pages, complete once all are read."""
+    """Counts of the pages that are dropped and cleaned; complete after all pages are read."""
 
     def __init__(self) -> None:
         self.dropped = Counter[str](
@@ -77,7 +79,7 @@ def _articles(paths: Iterable[Path], language: str, workers: int, counts: _Count
 
 
 def _candidates(paths: Iterable[Path], counts: _Counts) -> Iterator[SitePage]:
-    """Yield the pages that may be articles, counting the others."""
+    """Yield the pages that may be articles; count the others."""
     for path in paths:
         for site, page in read_pages(path):
             if page.namespace != 0:

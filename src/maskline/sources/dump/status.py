@@ -1,4 +1,4 @@
-"""What a dump consists of, as the `dumpstatus.json` beside it states."""
+"""The files of a dump, as listed in its `dumpstatus.json`."""
 
 import json
 import re
@@ -7,10 +7,10 @@ from typing import NamedTuple
 from maskline.core.errors import UserError
 
 JOB = "articlesdump"
-"""The current text of every content page, in one file or, of a large wiki, in several."""
+"""The dump job with the current text of every content page: one file, or several for a large wiki."""
 STATUS = "dumpstatus.json"
 
-_NAME = re.compile(r"[\w-][\w.-]*\.(bz2|gz|xml)", re.ASCII)  # nothing that leads out of a folder
+_NAME = re.compile(r"[\w-][\w.-]*\.(bz2|gz|xml)", re.ASCII)  # no path to another folder
 
 
 class Part(NamedTuple):
@@ -19,14 +19,14 @@ class Part(NamedTuple):
     name: str
     bytes: int
     sha1: str | None
-    """Absent on some mirrors."""
+    """None on some mirrors."""
 
 
 def parse_status(content: bytes, place: str) -> list[Part]:
     """Return the files of the job in the `content` of a dumpstatus.json, in the order of their pages.
 
     Raises:
-        UserError: it is no such file, lacks the job, or says that the job is not done; `place` is named.
+        UserError: it is not such a file, lacks the job, or says that the job is not done; the error names `place`.
     """
     try:
         job = json.loads(content)["jobs"].get(JOB)
@@ -43,5 +43,5 @@ def parse_status(content: bytes, place: str) -> list[Part]:
 
 
 def _page_order(part: Part) -> list[str | int]:
-    """Return a key that puts `articles10` after `articles9`."""
+    """Return a sort key that puts `articles10` after `articles9`."""
     return [int(run) if place % 2 else run for place, run in enumerate(re.split(r"(\d+)", part.name))]

@@ -1,7 +1,7 @@
-"""The templates that are rendered: those that hold words of the sentence in which they stand.
+"""The templates that are rendered: those that contain words of the sentence around them.
 
-All others are left out. What a page says in them, infoboxes and navigation for the most part, is no prose, and what
-they would add to a sentence is not in the page at all: it gets a `HOLE`, and `mend` decides what becomes of it.
+All other templates are left out. Most are infoboxes and navigation, which are not prose. Where one would add text to a
+sentence, that text is not in the page: a `HOLE` marks the place, and `repair` decides what happens to it.
 """
 
 import re
@@ -22,19 +22,19 @@ from maskline.sources.dump.aliases import (
 from maskline.sources.dump.siteinfo import fold
 
 HOLE = "\ue000"
-"""Stands in the text where something was left out that the sentence may need."""
+"""Marks where something was left out that the sentence may need."""
 GLOSS = "\ue002"
-"""Stands where something was left out that only a bracket around it needs: how a word is pronounced, say."""
+"""Marks where something was left out that only a bracket around it needs, such as a pronunciation."""
 
 
 class Arguments(NamedTuple):
-    """What a template is given."""
+    """The arguments of a template."""
 
     positional: list[str]
     named: dict[str, str]
 
     def at(self, number: int) -> str:
-        """Return the positional argument of this number, from 1 on, "" where there is none."""
+        """Return the positional argument `number`, counted from 1; "" if there is none."""
         return self.named.get(str(number)) or (self.positional[number - 1] if number <= len(self.positional) else "")
 
 
@@ -45,14 +45,14 @@ _NAMED = re.compile(r"\s*([\w \-]{1,40}?)\s*=(.*)", re.DOTALL)
 
 
 def render(name: str, content: str) -> str:
-    """Return the text that a template stands for.
+    """Return the text that a template shows.
 
     Args:
-        name: the folded name, of a parser function with what follows its colon.
-        content: the arguments, templates in them already rendered.
+        name: the folded name; for a parser function, with the colon and the text after it.
+        content: the arguments, with the templates in them already rendered.
 
     Returns:
-        Wikitext, "" for what no sentence lacks, `HOLE` or `GLOSS` for what is not known.
+        Wikitext; "" if a sentence is complete without it; `HOLE` or `GLOSS` if the text is not known.
     """
     renderer = _RENDERERS.get(name) or next((_FAMILIES[start] for start in _FAMILIES if name.startswith(start)), None)
     if renderer:
@@ -64,7 +64,7 @@ def render(name: str, content: str) -> str:
 
 
 def split_arguments(content: str) -> Arguments:
-    """Return the arguments in what follows the name of a template; a bar inside a link parts nothing."""
+    """Return the arguments in the text after the name of a template; a bar inside a link does not separate them."""
     positional, named = [], {}
     for part in _split(content) if "[[" in content else content.split("|"):
         if "=" in part and (key := _NAMED.fullmatch(part)):
@@ -139,7 +139,7 @@ _MIXED = {"ft", "lb", "st", "mi", "yd"}
 
 
 def _convert(arguments: Arguments) -> str:
-    """Return a measure in the unit that it was given in: "40 km", "10 to 20 km", "5 ft 11 in"."""
+    """Return a measure in its original unit: "40 km", "10 to 20 km", "5 ft 11 in"."""
     given = [text for text in arguments.positional if text]
     if not given or not any(character.isdigit() for character in given[0]):
         return ""
@@ -153,7 +153,7 @@ def _convert(arguments: Arguments) -> str:
 
 
 def _value(arguments: Arguments) -> str:
-    """Return a number of physics with its unit."""
+    """Return a number with its power of ten and its unit."""
     power = arguments.named.get("e", "")
     unit = arguments.named.get("u") or arguments.named.get("ul") or ""
     return f"{arguments.at(1)}{power and f' × 10^{power}'} {unit}".strip()
@@ -171,7 +171,7 @@ _MONTHS = (
 
 
 def _as_of(arguments: Arguments) -> str:
-    """Return "As of March 2010", in English, whose template it is."""
+    """Return "As of March 2010"; the template is one of English wikis."""
     year, month, day = (arguments.at(number) for number in (1, 2, 3))
     name = _MONTHS[int(month) - 1] if month.isdecimal() and 1 <= int(month) <= 12 else month
     date = " ".join(filter(None, (day, name, year)))
@@ -215,7 +215,7 @@ _TABLE: tuple[tuple[str, Renderer], ...] = (
 _SHIPS = words("uss / hms / ss / rms / hmas / hmcs / usns / uscgc / hmnzs / sms")
 _RENDERERS: dict[str, Renderer] = {fold(name): renderer for names, renderer in _TABLE for name in words(names)}
 _RENDERERS |= {name: _prefixed(f"{name.upper()} ") for name in _SHIPS}
-"""Folded name -> what the template shows; "" counts as not known."""
+"""Folded name -> function that renders the template; "" means that the text is not known."""
 _FAMILIES: dict[str, Renderer] = {
     "lang-": _first,
     "لغة-": _first,
@@ -223,6 +223,6 @@ _FAMILIES: dict[str, Renderer] = {
     "ipac-": _always(GLOSS),
     "ipa-": _always(GLOSS),
 }
-"""What the names of a family begin with -> what each of them shows."""
+"""Prefix of the names of several templates -> function that renders each of them."""
 _FUNCTIONS = frozenset(map(fold, (*words(FORMATNUM), "lc", "uc", "lcfirst", "ucfirst", "صغير", "كبير")))
 _SILENT = frozenset(map(fold, words(CITATIONS) + words(DISAMBIGUATION)))

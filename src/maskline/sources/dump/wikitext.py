@@ -1,8 +1,8 @@
-"""Prose out of wikitext, in time linear in its length whatever is unclosed or nested in it.
+"""Prose from wikitext, in time linear in its length, also with unclosed and deeply nested markup.
 
-The markup goes layer by layer, as MediaWiki itself takes it: tags whose content is no wikitext, templates, tables,
-links, then what stands in a line. A layer is one scan for its tokens and a stack of what is open. What is never closed
-is taken for text, and what is nested deeper than `DEPTH` is left out, so that no text is copied more often than that.
+The markup is removed layer by layer, in MediaWiki's own order: tags whose content is not wikitext, templates, tables,
+links, then inline markup. Each layer is one scan for its tokens with a stack of the open ones. Markup that is never
+closed is taken for text. Markup nested deeper than `DEPTH` is left out, so that no text is copied more often than that.
 """
 
 import html
@@ -13,24 +13,24 @@ from typing import NamedTuple
 
 from maskline.sentences.splitter import split_sentences
 from maskline.sources.dump.aliases import APPENDICES, DISAMBIGUATION, REDIRECT, words
-from maskline.sources.dump.leftovers import residual_markup
+from maskline.sources.dump.leftovers import leftover_markup
 from maskline.sources.dump.pages import SitePage
-from maskline.sources.dump.repair import mend
+from maskline.sources.dump.repair import repair
 from maskline.sources.dump.siteinfo import Site, fold
 from maskline.sources.dump.templates import GLOSS, HOLE, render
 
 _GAPS = HOLE + GLOSS
 DEPTH = 40
-"""Templates within templates that are looked at: MediaWiki's own limit."""
-_LOST = "\ue001"
-"""Stands where something begins that is never closed; the rest of its line goes."""
+"""Levels of nested templates that are read: MediaWiki's own limit."""
+_UNCLOSED = "\ue001"
+"""Marks the beginning of markup that is never closed; the rest of its line is left out."""
 
 _CONTENT_SHOWN = ("math", "chem", "ce", "hiero", "score", "syntaxhighlight", "source", "pre", "nowiki")
-_CONTENT_UNSEEN = (
+_CONTENT_HIDDEN = (
     *("ref", "references", "gallery", "timeline", "graph", "chart", "mapframe", "maplink", "imagemap", "inputbox"),
     *("templatedata", "templatestyles", "categorytree", "section", "indicator", "includeonly", "charinsert"),
 )
-_OPAQUE = re.compile(rf"<!--|<(/?)({'|'.join(_CONTENT_SHOWN + _CONTENT_UNSEEN)})\b([^<>]*)>", re.IGNORECASE)
+_OPAQUE = re.compile(rf"<!--|<(/?)({'|'.join(_CONTENT_SHOWN + _CONTENT_HIDDEN)})\b([^<>]*)>", re.IGNORECASE)
 _LITERAL = re.compile(r"[^\[\]{}|<>'*#=_~\\^&]*")
 _FORMULA = re.compile(r"[^\W_]|[\w\s+\-=(),.*/!%:;°′'≤≥≈≠±×·∞∈∪∩→]*")
 
@@ -55,7 +55,7 @@ _BREAK = re.compile(
     r"</?(?:br|p|div|li|ul|ol|dl|dt|dd|blockquote|center|hr|h[1-6]|tr|td|th|poem|table)\b[^<>]*>", re.IGNORECASE
 )
 _TAG = re.compile(r"</?[a-z][\w:-]*(?:[\s/][^<>]*)?>", re.IGNORECASE)
-_SWITCH = re.compile(r"__[^\W_]+(?:_[^\W_]+)*__")
+_BEHAVIOUR_SWITCH = re.compile(r"__[^\W_]+(?:_[^\W_]+)*__")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _VARIANT = re.compile(r"-\{([^{}]*)\}-")
 _VARIANT_RULE = re.compile(r"\s*[a-z]{2,3}(?:-[a-z]+)*\s*:\s*([^;]*)")
@@ -63,72 +63,74 @@ _REDIRECT = re.compile(rf"\s*#\s*(?:{'|'.join(map(re.escape, words(REDIRECT)))})
 _BARE_REDIRECT = re.compile(r"\s*#[^\W\d_]+\s*:?\s*\[\[[^\[\]\n]*\]\]\s*")
 
 _SPECIAL = ("", "=", "*", "#", ":", ";", "|", "!", "{", "-")
-"""What a line begins with that may be more than text."""
+"""Beginnings of lines that may be more than text."""
 _HEADING = re.compile(r"(={1,6})(?!=)(.+?)=+")
 _ROW = re.compile(r"[|{]|!.*(?:!!|\|)")
 _ENDS = re.compile(r"[.!?…؟۔。！？।॥։።][\"'”’»)\]」』]*$")
 MIN_ITEM = 50
-"""Characters of a list item that is kept although it does not end as a sentence does."""
+"""Characters from which on a list item is kept although it does not end like a sentence."""
 _LIST, _INDENTED = "*#", ":;"
-"""What an item of a list begins with, and what explains or is set apart."""
+"""Beginnings of list items, and of definitions and indented lines."""
 _ANNOUNCE = (":", "：")
 _APPENDICES = frozenset(map(fold, words(APPENDICES)))
 _DISAMBIGUATION = frozenset(map(fold, words(DISAMBIGUATION)))
 
 
 class Prose(NamedTuple):
-    """What became of one page."""
+    """The prose of one page."""
 
     text: str
     """Paragraphs separated by a newline."""
     disambiguation: bool
-    """Whether the page says that it only lists what its title may mean."""
+    """Whether the page marks itself as a disambiguation page."""
     counts: Counter[str]
     """Paragraphs `repaired`; left out: `sentences` with holes, `marked_up` sentences, list `items`, `appendices`."""
 
 
 def is_redirect(text: str) -> bool:
-    """Return whether a page is a redirect by its own words: those that are known, or all of it is `#word [[link]]`."""
+    """Return whether a page is a redirect: it begins with a known redirect word, or is only `#word [[link]]`."""
     return bool(_REDIRECT.match(text) or _BARE_REDIRECT.fullmatch(text))
 
 
 def clean_page(language: str, page: SitePage) -> Prose:
-    """Return what a reader reads of a page, its sentences split by the rules of `language`."""
+    """Return the prose of a page; its sentences are split by the rules of `language`."""
     site, (_, title, *_, text) = page
     return prose(title, text, site, language)
 
 
 def prose(title: str, text: str, site: Site, language: str) -> Prose:
-    """Return what a reader reads of a page: its sentences, without whatever is no text or stands for none."""
+    """Return the prose of a page: its complete sentences, without markup."""
     text, names = _without_templates(_without_opaque(_unmarked(text)), title)
-    disambiguation = not _DISAMBIGUATION.isdisjoint(names) or "__disambig__" in text.lower() or _says_so(title)
+    disambiguation = (
+        not _DISAMBIGUATION.isdisjoint(names) or "__disambig__" in text.lower() or _is_disambiguation(title)
+    )
     text = _inline(_without_links(_without_tables(text), site))
     counts = Counter[str]()
     kept: list[str] = []
     cut = False  # whether the item before was left out
-    announced = False  # whether `kept` ends by announcing a list of which every item so far was left out
+    announced = False  # whether `kept` ends with an announcement of a list whose items so far were all left out
     for paragraph, marker in _paragraphs(text, counts):
-        mended = _finished(paragraph, language, counts)
+        cleaned = _cleaned(paragraph, language, counts)
         if announced and not marker:
-            _retract(kept, language, counts)
+            _drop_announcement(kept, language, counts)
             announced = False
-        short = marker and len(mended) < MIN_ITEM
-        if short and (not _ENDS.search(mended) or (cut and marker in _LIST)):
-            counts["items"] += bool(mended)
+        short = marker and len(cleaned) < MIN_ITEM
+        if short and (not _ENDS.search(cleaned) or (cut and marker in _LIST)):
+            counts["items"] += bool(cleaned)
             announced = announced or (not cut and bool(kept) and kept[-1].endswith(_ANNOUNCE))
             cut = True
             continue
-        if mended:
-            kept.append(mended)
+        if cleaned:
+            kept.append(cleaned)
             announced = False
         cut = False
     if announced:
-        _retract(kept, language, counts)
+        _drop_announcement(kept, language, counts)
     return Prose("\n".join(kept), disambiguation, counts)
 
 
-def _retract(kept: list[str], language: str, counts: Counter[str]) -> None:
-    """Take back the last sentence of `kept`, which announces a list of which nothing is left."""
+def _drop_announcement(kept: list[str], language: str, counts: Counter[str]) -> None:
+    """Remove the last sentence of `kept`, which announces a list of which nothing is left."""
     *others, _ = split_sentences(kept.pop(), language)
     counts["sentences"] += 1
     if others:
@@ -136,18 +138,18 @@ def _retract(kept: list[str], language: str, counts: Counter[str]) -> None:
 
 
 def without_leftovers(text: str, language: str) -> tuple[str, Counter[str]]:
-    """Return text that another program took out of a wiki without the markup and the holes that it left there.
+    """Return text that another program extracted from a wiki, without the markup and holes that it left.
 
-    The counts are those of `Prose`, and the `lines` that held markup.
+    The counts are those of `Prose`, and the number of `lines` that contained markup.
     """
     counts = Counter[str]()
     lines = []
     for line in _unmarked(text).split("\n"):
-        if residual_markup(line):
+        if leftover_markup(line):
             counts["lines"] += 1
             source, _ = _without_templates(_without_opaque(line), "")
-            line = _inline(_without_links(_without_tables(source), _NO_SITE)).partition(_LOST)[0]  # noqa: PLW2901
-        lines.append(_finished(line, language, counts))
+            line = _inline(_without_links(_without_tables(source), _NO_SITE)).partition(_UNCLOSED)[0]  # noqa: PLW2901
+        lines.append(_cleaned(line, language, counts))
     return "\n".join(lines), counts
 
 
@@ -155,10 +157,11 @@ _NO_SITE = Site.of("", "", ())
 
 
 def _unmarked(text: str) -> str:
-    return text.replace("\r", "").replace(HOLE, "").replace(GLOSS, "").replace(_LOST, "")
+    """Return `text` without the characters that mark places in this module."""
+    return text.replace("\r", "").replace(HOLE, "").replace(GLOSS, "").replace(_UNCLOSED, "")
 
 
-def _says_so(title: str) -> bool:
+def _is_disambiguation(title: str) -> bool:
     return title.endswith(")") and fold(title[title.rfind("(") + 1 : -1]) in _DISAMBIGUATION
 
 
@@ -189,8 +192,8 @@ def _without_opaque(text: str) -> str:
 
 
 def _shown(name: str, content: str) -> str:
-    """Return what an opaque element shows in a sentence, `HOLE` where that is no text."""
-    if name in _CONTENT_UNSEEN:
+    """Return what an opaque element shows in a sentence; `HOLE` if it shows no text."""
+    if name in _CONTENT_HIDDEN:
         return ""
     if name == "nowiki":
         return content if _LITERAL.fullmatch(content) else HOLE
@@ -200,11 +203,10 @@ def _shown(name: str, content: str) -> str:
 
 
 def _without_templates(text: str, title: str) -> tuple[str, set[str]]:
-    """Return `text` with its templates rendered or left out, and the folded names of those that it has."""
+    """Return `text` with its templates rendered or left out, and the folded names of these templates."""
     out: list[str] = []
-    open_: list[
-        list[int]
-    ] = []  # of each run of braces that is open: where in `out` its content begins, how many are open
+    # For each open run of braces: where its content begins in `out`, and how many of its braces are open.
+    open_: list[list[int]] = []
     names = set()
     at = 0
     for token in _BRACES.finditer(text):
@@ -234,12 +236,12 @@ def _without_templates(text: str, title: str) -> tuple[str, set[str]]:
                 open_.pop()
     out.append(text[at:])
     for start, _ in open_:
-        out[start] = _LOST + out[start]
+        out[start] = _UNCLOSED + out[start]
     return "".join(out), names
 
 
 def _without_tables(text: str) -> str:
-    """Return `text` without tables; the rows of one that is never closed are left to `_paragraphs`."""
+    """Return `text` without tables; `_paragraphs` leaves out the rows of a table that is never closed."""
     open_: list[int] = []
     spans = []
     for token in _TABLES.finditer(text):
@@ -259,7 +261,7 @@ def _without_tables(text: str) -> str:
 
 
 def _without_links(text: str, site: Site) -> str:
-    """Return `text` with each link between pages replaced by what it shows."""
+    """Return `text` with each link to a page replaced by the text that it shows."""
     out: list[str] = []
     open_: list[int] = []
     at = 0
@@ -276,39 +278,42 @@ def _without_links(text: str, site: Site) -> str:
     out.append(text[at:])
     for start in open_:
         target, bar, label = out[start].partition("|")
-        if _unseen(target, site):
-            out[start] = _LOST + out[start]
+        if _is_hidden(target, site):
+            out[start] = _UNCLOSED + out[start]
         elif bar and "\n" not in target:
             out[start] = label
     return "".join(out)
 
 
 def _label(content: str, site: Site) -> str:
-    """Return what a link shows: its label or its target, "" for files, categories and links to other languages."""
+    """Return the text of a link: its label or its target; "" for files, categories and links to other languages."""
     target, bar, label = content.partition("|")
     if "\n" in target:
         return content
-    if _unseen(target, site) or (not bar and _LANGUAGE.fullmatch(target.partition(":")[0].strip()) and ":" in target):
+    if _is_hidden(target, site) or (
+        not bar and _LANGUAGE.fullmatch(target.partition(":")[0].strip()) and ":" in target
+    ):
         return ""
     return label.strip("\n") if label.strip() else target.strip().lstrip(":")
 
 
-def _unseen(target: str, site: Site) -> bool:
+def _is_hidden(target: str, site: Site) -> bool:
+    """Return whether a link to `target` shows no text: it is a file or a category."""
     prefix, _, name = target.partition(":")
-    return bool(name and prefix.strip()) and (fold(prefix) in site.unseen or _MEDIA.fullmatch(name) is not None)
+    return bool(name and prefix.strip()) and (fold(prefix) in site.hidden or _MEDIA.fullmatch(name) is not None)
 
 
 def _inline(text: str) -> str:
-    """Return `text` without what marks words up, and with the characters that entities stand for."""
+    """Return `text` without inline markup, and with entities replaced by their characters."""
     text = _EXTERNAL.sub(lambda link: (link[1] or link[2] or "").strip(), text)
     text = _ADDRESS.sub(HOLE, text)
-    text = _QUOTES.sub(lambda marks: "'" if len(marks[0]) in {4, 6} else "", text)  # one that is no mark, in l''''été''
+    text = _QUOTES.sub(lambda marks: "'" if len(marks[0]) in {4, 6} else "", text)  # in l''''été'' one of them is text
     if "-{" in text:
         text = _VARIANT.sub(_variant, text)
     text = _untagged(text)
     if "&" in text:
         text = _untagged(_entities(_entities(text)))
-    return _SWITCH.sub("", text).replace("-->", "")
+    return _BEHAVIOUR_SWITCH.sub("", text).replace("-->", "")
 
 
 def _untagged(text: str) -> str:
@@ -319,7 +324,7 @@ def _untagged(text: str) -> str:
 
 
 def _raised(tag: re.Match[str]) -> str:
-    """Return digits and signs as the raised ones, so that 10<sup>6</sup> is not 106."""
+    """Return digits and signs as superscript characters, so that 10<sup>6</sup> does not become 106."""
     raised = tag[1].strip().translate(_RAISED)
     return raised if not any(character.isalnum() and character.isascii() for character in raised) else tag[1]
 
@@ -329,7 +334,7 @@ def _entities(text: str) -> str:
 
 
 def _variant(choice: re.Match[str]) -> str:
-    """Return what language conversion shows: the first of several variants."""
+    """Return the text of a language conversion: the first of its variants."""
     flags, bar, rules = choice[1].rpartition("|")
     if bar and set(flags.strip()) & set("TH-"):  # title, hidden and removed rules show nothing here
         return ""
@@ -338,16 +343,16 @@ def _variant(choice: re.Match[str]) -> str:
 
 
 def _paragraphs(text: str, counts: Counter[str]) -> Iterator[tuple[str, str]]:
-    """Yield the paragraphs of `text`, each with the sign that makes it an item of a list, "" where none does.
+    """Yield the paragraphs of `text`, each with the sign that makes it a list item; "" if it is not one.
 
-    Lines that follow one another are one paragraph, as MediaWiki shows them. Headings go, and with those of appendices
-    all that is below them; so do the rows of tables that are left.
+    Lines without a blank line between them are one paragraph, as in MediaWiki. Headings are left out, and so are the
+    sections below the headings of appendices and the rows of unclosed tables.
     """
     lines: list[str] = []
     in_appendix = False
     for raw in text.split("\n"):
-        line = raw.partition(_LOST)[0].strip()
-        if line[:1] in _GAPS and not line.strip(f"{_GAPS} "):  # templates alone: it parts paragraphs
+        line = raw.partition(_UNCLOSED)[0].strip()
+        if line[:1] in _GAPS and not line.strip(f"{_GAPS} "):  # only templates: a blank line
             line = ""
         if line[:1] not in _SPECIAL and not in_appendix:
             lines.append(line)
@@ -365,17 +370,17 @@ def _paragraphs(text: str, counts: Counter[str]) -> Iterator[tuple[str, str]]:
         yield " ".join(lines), ""
 
 
-def _finished(paragraph: str, language: str, counts: Counter[str]) -> str:
-    """Return a paragraph mended, without the sentences that still have holes or markup."""
-    text, repaired = mend(paragraph)
+def _cleaned(paragraph: str, language: str, counts: Counter[str]) -> str:
+    """Return a paragraph repaired, without the sentences that still have holes or markup."""
+    text, repaired = repair(paragraph)
     counts["repaired"] += repaired
-    if HOLE not in text and not residual_markup(text):
+    if HOLE not in text and not leftover_markup(text):
         return text
     kept = []
     for sentence in split_sentences(text, language):
         if HOLE in sentence:
             counts["sentences"] += any(character.isalpha() for character in sentence.replace(HOLE, ""))
-        elif residual_markup(sentence):
+        elif leftover_markup(sentence):
             counts["marked_up"] += 1
         else:
             kept.append(sentence)

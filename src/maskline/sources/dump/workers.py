@@ -1,8 +1,8 @@
-"""Work in processes that can be ended, with results in order: an item that hangs or eats the memory costs itself alone.
+"""Work in processes with limits of time and memory, results in order. Only an item that exceeds a limit is lost.
 
-The limits are processor time and address space, which the kernel holds whatever the code is doing and however busy the
-machine is. A process that exceeds one is gone; its batch is done again item by item in a new one, so that the item at
-fault is known and no other is lost.
+The limits are processor time and address space. The kernel enforces them whatever the code does and however busy the
+machine is: a process that exceeds one ends. Its batch is then done again in a new process, item by item, which shows
+the item that failed.
 """
 
 import resource
@@ -17,11 +17,11 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
 SECONDS = 20
-"""Processor time for one item: a hundred times what the longest page takes that is let in."""
+"""Processor time for one item: a hundred times that of the longest page that is read."""
 MEMORY_BYTES = 3 << 30
 """Address space of one process, libraries included."""
 AHEAD = 3
-"""Batches per process that are read, worked on, or wait for an earlier one: they bound the memory."""
+"""Most batches per process that are in memory: read, in work, or waiting for an earlier one."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -35,13 +35,13 @@ def in_order(
     seconds: float = SECONDS,
     memory_bytes: int = MEMORY_BYTES,
 ) -> Iterator[tuple[Item, Result | None]]:
-    """Yield every item with what `function` returns for it, None where that exceeded a limit or raised.
+    """Yield every item with the result of `function` for it; None if that exceeded a limit or raised an error.
 
     Args:
-        function: a function of a module, for the processes import it; it and what it takes and returns are pickled.
-        batches: the items, so many in each that sending them costs little.
-        workers: processes.
-        seconds: of processor time for one item.
+        function: a module's function, since the processes import it; it, its arguments and its results are pickled.
+        batches: the items, with enough in each that sending a batch costs little.
+        workers: the number of processes.
+        seconds: processor time for one item.
         memory_bytes: address space of one process.
 
     Raises:
@@ -73,12 +73,12 @@ def in_order(
 
 @dataclass
 class _Job(Generic[Item, Result]):
-    """A batch on its way."""
+    """A batch of items, and its results."""
 
     items: list[Item]
     results: list[Result | None] = field(default_factory=list)
     parts: "list[_Job[Item, Result]]" = field(default_factory=list)
-    """What it was cut into after it failed."""
+    """The jobs of one item each that replace it after it failed."""
 
     @property
     def done(self) -> bool:
@@ -90,7 +90,7 @@ class _Job(Generic[Item, Result]):
         return zip(self.items, self.results, strict=True)
 
     def fail(self) -> "list[_Job[Item, Result]]":
-        """Return what is to be tried again: the items one by one, or nothing where it was a single one."""
+        """Return the jobs to do instead: one for each item, or none if this job has only one item."""
         if len(self.items) == 1:
             self.results = [None]
         else:
@@ -99,7 +99,7 @@ class _Job(Generic[Item, Result]):
 
 
 class _Worker:
-    """A process, and the job that it has."""
+    """A process and its current job."""
 
     job: _Job[Any, Any] | None = None
 
@@ -108,12 +108,11 @@ class _Worker:
         self._start()
 
     def _start(self) -> None:
-        context = get_context("spawn")  # a fork would copy the locks of the threads of this process
+        context = get_context("spawn")  # a fork would copy locks that threads of this process hold
         self.connection, other = context.Pipe()
         self._process = context.Process(target=_serve, args=(other, *self._task), daemon=True)
-        former = signal.pthread_sigmask(
-            signal.SIG_BLOCK, {signal.SIGINT}
-        )  # Ctrl-C is for this process, which ends those
+        # Only this process handles Ctrl-C, and ends the others.
+        former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._process.start()
         finally:
@@ -123,11 +122,11 @@ class _Worker:
 
     def give(self, job: _Job[Any, Any]) -> None:
         self.job = job
-        with suppress(BrokenPipeError, ConnectionResetError):  # it is gone, as `take` will notice
+        with suppress(BrokenPipeError, ConnectionResetError):  # the process has ended; `take` handles that
             self.connection.send(job.items)
 
     def take(self) -> list[_Job[Any, Any]]:
-        """Receive what the process has to say; return the jobs that are to be done again."""
+        """Receive a message of the process; return the jobs to do again."""
         assert self.job is not None
         try:
             message = self.connection.recv()
@@ -152,7 +151,7 @@ class _Worker:
 
 
 def _serve(connection: Connection, function: Callable[[Any], Any], seconds: float, memory_bytes: int) -> None:
-    """Answer each batch of items with its results, until the other side is gone."""
+    """Answer each batch of items with its results, until the other side ends."""
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, resource.getrlimit(resource.RLIMIT_AS)[1]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
@@ -162,7 +161,7 @@ def _serve(connection: Connection, function: Callable[[Any], Any], seconds: floa
 
 
 def _limited(function: Callable[[Any], Any], item: Any, seconds: float) -> Any:
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)  # whose signal ends a process that does not handle it
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)  # its signal ends a process that does not handle it
     try:
         return function(item)
     finally:
