@@ -19,11 +19,11 @@ SETTINGS = {
     "corpus.min_characters": 10,
     "corpus.validation_fraction": 0.2,
     "corpus.files.paths": ["texts/articles.txt"],
-    "tasks.sentiment.source": "files",
-    "tasks.sentiment.encoding": "utf-8",
-    "tasks.sentiment.validation_fraction": 0.2,
-    "tasks.sentiment.test_fraction": 0.2,
-    "tasks.sentiment.files.paths": ["texts/reviews.csv"],
+    "tasks/sentiment.yaml:dataset.source": "files",
+    "tasks/sentiment.yaml:dataset.encoding": "utf-8",
+    "tasks/sentiment.yaml:dataset.validation_fraction": 0.2,
+    "tasks/sentiment.yaml:dataset.test_fraction": 0.2,
+    "tasks/sentiment.yaml:dataset.files.paths": ["texts/reviews.csv"],
     "tokenizer.vocab_size": 130,
     "tokenizer.max_unk_rate": 0.5,
     "premask.max_seq_length": 24,
@@ -39,11 +39,11 @@ SETTINGS = {
     "pretrain.evaluate_every": 100,
     "pretrain.checkpoint_every": 10,
     "pretrain.log_every": 5,
-    "finetune.sentiment.max_seq_length": 16,
-    "finetune.sentiment.epochs": 2,
-    "finetune.sentiment.global_batch": 8,
-    "finetune.sentiment.micro_batch": 8,
-    "finetune.sentiment.warmup_steps": 2,
+    "finetune.max_seq_length": 16,
+    "finetune.epochs": 2,
+    "finetune.global_batch": 8,
+    "finetune.micro_batch": 8,
+    "finetune.warmup_steps": 2,
     "evaluate.samples": 3,
     **COMPUTE,
 }
@@ -97,17 +97,21 @@ def tracked():
 
 
 def change(folder, settings):
-    """Set dotted keys in `folder`/params.yaml."""
+    """Set dotted keys in `folder`/params.yaml, or as `tasks/sentiment.yaml:finetune.epochs` in another file."""
     yaml = YAML()
-    path = Path(folder) / "params.yaml"
-    content = yaml.load(path)
+    files = {}
     for key, value in settings.items():
-        *parents, last = key.split(".")
-        section = content
+        name, _, rest = key.rpartition(":")
+        path = Path(folder) / (name or "params.yaml")
+        if path not in files:
+            files[path] = yaml.load(path)
+        section = files[path]
+        *parents, last = rest.split(".")
         for parent in parents:
             section = section[parent]
         section[last] = value
-    yaml.dump(content, path)
+    for path, content in files.items():
+        yaml.dump(content, path)
 
 
 def write_texts(folder):
@@ -131,7 +135,8 @@ def write_texts(folder):
 def copy_project(folder):
     """Make `folder` a git repository of the working tree's code, with settings for tests and one commit."""
     for path in tracked():
-        if path.parts[0] in {"reports", "tests"} or path.name == "dvc.lock":
+        made = path.parts[0] == "reports" and path.name != "README.md"
+        if made or path.parts[0] == "tests" or path.name == "dvc.lock":
             continue
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / path, folder / path)

@@ -8,7 +8,7 @@ import numpy as np
 from maskline.core.storage import MANIFEST, fresh_directory, sha256
 from maskline.examples.premasked import premask
 from maskline.settings.files import read_yaml
-from maskline.settings.params import PARAMS, parse
+from maskline.settings.params import PARAMS, parse, task_files
 from maskline.shards.store import ShardWriter
 from maskline.tokenization.load import SpecialIds
 from maskline.tokenization.special import SPECIAL_TOKENS
@@ -38,12 +38,12 @@ SETTINGS = {
     "masking.rate": 0.15,
     "masking.final_rate": None,
     "pretrain.precision": "fp32",
-    "finetune.sentiment.precision": "fp32",
-    "finetune.sentiment.max_seq_length": 12,
-    "finetune.sentiment.epochs": 2,
-    "finetune.sentiment.global_batch": 8,
-    "finetune.sentiment.micro_batch": 3,
-    "finetune.sentiment.warmup_steps": 2,
+    "finetune.precision": "fp32",
+    "finetune.max_seq_length": 12,
+    "finetune.epochs": 2,
+    "finetune.global_batch": 8,
+    "finetune.micro_batch": 3,
+    "finetune.warmup_steps": 2,
     "compute.device": "cpu",
     "compute.threads": 1,
     "compute.progress": "lines",
@@ -51,21 +51,29 @@ SETTINGS = {
 """Dotted key -> value: what differs from params.yaml."""
 
 
+def set_key(content, key, value):
+    """Set a dotted key of nested dictionaries."""
+    *parents, last = key.split(".")
+    for parent in parents:
+        content = content[parent]
+    content[last] = value
+
+
 def settings(changes=None):
-    """Return the content of params.yaml with SETTINGS and then `changes` in it."""
-    content = copy.deepcopy(REFERENCE)
+    """Return the content of params.yaml with SETTINGS and then `changes` in it, and that of the tasks' files, by task.
+
+    A key such as `sentiment:finetune.epochs` is one of the file of a task.
+    """
+    content, files = copy.deepcopy(REFERENCE), task_files(REFERENCE)
     for key, value in (SETTINGS | (changes or {})).items():
-        *parents, last = key.split(".")
-        section = content
-        for parent in parents:
-            section = section[parent]
-        section[last] = value
-    return content
+        task, _, rest = key.rpartition(":")
+        set_key(files[task] if task else content, rest, value)
+    return content, files
 
 
 def tiny_params(changes=None):
     """Return `settings` as parameters."""
-    return parse(settings(changes))
+    return parse(*settings(changes))
 
 
 def write_shards(directory, documents, shard_tokens=10**6, vocab_size=VOCAB_SIZE, tokenizer=None):
