@@ -21,7 +21,7 @@ check: setup
 	lint-imports
 
 test: check
-	pytest
+	pytest -n logical --dist loadgroup
 
 bench: setup
 	python -m benchmarks

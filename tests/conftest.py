@@ -1,7 +1,12 @@
-"""What several tests build on: a run's reports in miniature, wheels in place of the package index, a tiny project."""
+"""What several tests build on: a run's reports in miniature, wheels in place of the package index, a tiny project.
 
+And how tests that run side by side share it.
+"""
+
+import fcntl
 import math
 import os
+import shutil
 import zipfile
 from pathlib import Path
 from random import Random
@@ -9,19 +14,49 @@ from random import Random
 import pytest
 from ruamel.yaml import YAML
 
+from maskline.core.scores import CurveSpec, FigureSpec, Headline, Report
 from maskline.core.storage import MANIFEST, sha256, write_csv, write_json
 from maskline.settings.files import read_yaml
 from maskline.settings.params import load
-from tests.project import call, copy_project
+from tests.project import ROOT, call, change, copy_project
 
 # Before torch is loaded, here and in the commands that tests run: tiny tensors gain nothing from threads.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items):
+    """Keep tests that share a fixture of their file in one process and in order, and let the longest begin."""
+    for item in items:
+        fixtures = [fixture for found in item._fixtureinfo.name2fixturedefs.values() for fixture in found]
+        if any(fixture.scope == "module" for fixture in fixtures):
+            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(ROOT).as_posix()))
+    items.sort(key=lambda item: "reproduced" not in item.fixturenames)
+
+
+def built_once(tmp_path_factory, name, build):
+    """Return a folder that `build` fills in the first process that asks; all may read it, and none may change it."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    folder, whole = base / name, base / f"{name}.whole"
+    with (base / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not whole.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            build(folder)
+            whole.touch()
+    return folder
+
 
 PRETRAIN_TRAIN = ("step", "epoch", "tokens", "lr", "mlm_loss", "nsp_loss", "loss", "grad_norm")
 PRETRAIN_VALIDATION = ("step", "mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy", "loss")
 
 
-def write_reports(folder, *, mlm=(6.0, 5.0, 4.5), nsp=(0.69, 0.65, 0.6), labels=("negative", "positive")):
+def write_reports(
+    folder, *, mlm=(6.0, 5.0, 4.5), nsp=(0.69, 0.65, 0.6), labels=("negative", "positive"), tasks=("sentiment",)
+):
     """Write `folder`/reports with one validation row per loss; None is an empty field."""
     reports = Path(folder) / "reports"
     outcomes = {"train": 900, "validation": 100, "short": 7, "duplicate_text": 0, "near_duplicate": 30}
@@ -41,14 +76,6 @@ def write_reports(folder, *, mlm=(6.0, 5.0, 4.5), nsp=(0.69, 0.65, 0.6), labels=
     ]
     write_csv(reports / "pretrain" / "validation.csv", validation, PRETRAIN_VALIDATION)
     write_json(reports / "pretrain" / "metrics.json", {"steps": 300, "diverged": mlm[-1] is None})
-    for prefix, shift in (("", 0.0), ("scratch-", 0.1)):
-        finetune = reports / "finetune" / "sentiment"
-        rows = [{"step": 10 * i, "epoch": i / 10, "loss": shift + 1 / i} for i in range(1, 31)]
-        write_csv(finetune / f"{prefix}train.csv", rows, ("step", "epoch", "lr", "loss", "grad_norm"))
-        rows = [{"step": 100 * i, "epoch": i, "loss": 0.4, "accuracy": 0.8 - shift, "macro_f1": 0.7} for i in (1, 2, 3)]
-        write_csv(finetune / f"{prefix}validation.csv", rows, ("step", "epoch", "loss", "accuracy", "macro_f1"))
-    pairs = [{"label": a, "predicted": b, "count": 90 if a == b else 10} for a in labels for b in labels]
-    write_csv(reports / "evaluate" / "sentiment-confusion.csv", pairs, ("label", "predicted", "count"))
     loss = mlm[-1]
     metrics = {
         "mlm": {
@@ -59,10 +86,50 @@ def write_reports(folder, *, mlm=(6.0, 5.0, 4.5), nsp=(0.69, 0.65, 0.6), labels=
             "unigram_accuracy": 0.06,
         },
         "nsp": {"accuracy": 0.7 if nsp else None, "overlap_accuracy": 0.6, "length_accuracy": 0.5},
-        "sentiment": {"accuracy": 0.88, "macro_f1": 0.85, "majority_accuracy": 0.6, "scratch_accuracy": 0.86},
     }
     write_json(reports / "evaluate" / "metrics.json", metrics)
+    Report("", HEADLINES).write(reports / "evaluate" / "report.json")
+    for task in tasks:
+        write_task_reports(reports / "tasks" / task, task, labels)
     return reports
+
+
+HEADLINES = (
+    Headline("mlm.loss", "MLM loss (nats)", "lower", {"mlm.unigram_loss": "unigram frequencies"}),
+    Headline("mlm.accuracy", "MLM accuracy", "higher", {"mlm.unigram_accuracy": "most frequent token"}),
+    Headline("mlm.perplexity", "MLM perplexity", "lower"),
+    Headline(
+        "nsp.accuracy",
+        "NSP accuracy",
+        "higher",
+        {"nsp.overlap_accuracy": "word overlap", "nsp.length_accuracy": "sentence lengths"},
+    ),
+)
+
+
+def write_task_reports(folder, task, labels=("negative", "positive")):
+    """Write the reports of a classification task to `folder`."""
+    for stage, shift in (("finetune", 0.0), ("scratch", 0.1)):
+        rows = [{"step": 10 * i, "epoch": i / 10, "loss": shift + 1 / i} for i in range(1, 31)]
+        write_csv(folder / stage / "train.csv", rows, ("step", "epoch", "lr", "loss", "grad_norm"))
+        rows = [{"step": 100 * i, "epoch": i, "loss": 0.4, "accuracy": 0.8 - shift, "macro_f1": 0.7} for i in (1, 2, 3)]
+        write_csv(folder / stage / "validation.csv", rows, ("step", "epoch", "loss", "accuracy", "macro_f1"))
+    pairs = [{"label": a, "predicted": b, "count": 90 if a == b else 10} for a in labels for b in labels]
+    write_csv(folder / "score" / "confusion.csv", pairs, ("label", "predicted", "count"))
+    write_json(
+        folder / "metrics.json",
+        {"accuracy": 0.88, "macro_f1": 0.85, "majority_accuracy": 0.6, "scratch_accuracy": 0.86},
+    )
+    against = {"scratch_accuracy": "without pretraining", "majority_accuracy": "majority class"}
+    Report(
+        task,
+        [
+            Headline("accuracy", "accuracy", "higher", against),
+            Headline("macro_f1", "macro-F1", "higher", {"scratch_macro_f1": "without pretraining"}),
+        ],
+        [FigureSpec("confusion", "matrix", "confusion.csv", "confusion", x="predicted", y="label", value="count")],
+        [CurveSpec("accuracy", "accuracy"), CurveSpec("macro_f1", "macro-F1")],
+    ).write(folder / "score" / "report.json")
 
 
 @pytest.fixture(name="write_reports")
@@ -72,13 +139,16 @@ def _write_reports():
 
 @pytest.fixture(scope="session", name="reproduced")
 def _reproduced(tmp_path_factory):
-    """The preset `toy`, run without a network and committed; tests may experiment in it, and leave it as it was."""
-    folder = copy_project(tmp_path_factory.mktemp("maskline"))
-    asked = folder / ".git" / "asked"
-    call(folder, "dvc exp run $(python -m pipeline.preset toy)", OFFLINE=str(asked))
-    assert not asked.exists(), asked.read_text()
-    call(folder, "git add -A && git commit -qm reference")
-    return folder
+    """The preset `toy`, run without a network and committed; it is shared: tests experiment in a copy."""
+
+    def build(folder):
+        copy_project(folder)
+        asked = folder / ".git" / "asked"
+        call(folder, "dvc exp run $(python -m pipeline.preset toy)", OFFLINE=str(asked))
+        assert not asked.exists(), asked.read_text()
+        call(folder, "git add -A && git commit -qm reference")
+
+    return built_once(tmp_path_factory, "reproduced", build)
 
 
 @pytest.fixture(name="publish")
@@ -137,12 +207,13 @@ TINY_TASK = {"max_seq_length": 16, "epochs": 1, "warmup_steps": 1, "global_batch
 def write_params(path, **sections):
     """Write the reference params.yaml to `path` with the values of TINY, and then those of `sections`, in place."""
     content = read_yaml(Path(__file__).parents[1] / "params.yaml")
-    content["finetune"]["sentiment"] |= TINY_TASK
+    content["finetune"] |= TINY_TASK
     for changes in (TINY, sections):
         for section, values in changes.items():
             content[section] |= values
     with path.open("w", encoding="utf-8") as file:
         YAML(typ="safe", pure=True).dump(content, file)
+    shutil.copytree(ROOT / "tasks", path.parent / "tasks", dirs_exist_ok=True)
 
 
 @pytest.fixture(name="write_params")
@@ -174,20 +245,34 @@ def _tiny_project(tmp_path_factory):
 
     It is shared: a test that changes something copies it first.
     """
-    import torch
-    from maskline.tasks.data import write_task
-    from maskline.tasks.sources import TaskSource
+    return built_once(tmp_path_factory, "tiny_project", _write_tiny_project)
 
+
+def write_reviews(root, number=120):
+    """Write `number` labelled texts to `root`/reviews.csv, and name them in the settings file of the task."""
+    rows = [f"a {'good' if n % 4 else 'bad'} garden {n},{'positive' if n % 4 else 'negative'}" for n in range(number)]
+    (root / "reviews.csv").write_text("\n".join(["text,sentiment", *rows]) + "\n")
+    files = {"source": "files", "encoding": "utf-8", "files.paths": [str(root / "reviews.csv")]}
+    change(root, {f"tasks/sentiment.yaml:dataset.{key}": value for key, value in files.items()})
+
+
+def _write_tiny_project(root):
+    import torch
+
+    from maskline.dataset.write import write_dataset
     from maskline.examples.premasked import premask
-    from maskline.model.directory import export
-    from maskline.model.heads import ClassificationModel, PretrainingModel
+    from maskline.model.directory import TokenizerFiles, export
+    from maskline.model.heads import PretrainingModel
     from maskline.shards.tokenize import write_tokens
+    from maskline.tasks.classification.examples import Examples
+    from maskline.tasks.classification.task import make_task
+    from maskline.tokenization.model_files import files_for_model
     from maskline.vocabulary.save import save
     from maskline.vocabulary.wordpiece import train
 
-    root = tmp_path_factory.mktemp("project")
     data, models = root / "data", root / "data" / "models"
     write_params(root / "params.yaml")
+    write_reviews(root)
     params = load(root / "params.yaml")
     splits = {"train": tiny_articles(60), "validation": tiny_articles(20)}
     tokenizer = train(lambda: [article.text for article in splits["train"]], params.tokenizer, "en")
@@ -203,23 +288,16 @@ def _tiny_project(tmp_path_factory):
             provenance={"tokenizer": sha256(data / "tokenizer" / MANIFEST)},
         )
     premask(params.premask, data / "tokens" / "validation", data / "tokenizer", data / "validation")
-    pairs = [(f"a {'good' if n % 4 else 'bad'} garden {n}", "positive" if n % 4 else "negative") for n in range(120)]
-    write_task(data / "tasks" / "sentiment", "sentiment", TaskSource(pairs, {}, "none"), params.tasks["sentiment"])
+    settings = params.task("sentiment")
+    manifest = write_dataset(data / "tasks" / "sentiment", "sentiment", settings.dataset, Examples())
 
     vocab_size = tokenizer.get_vocab_size()
+    files = TokenizerFiles(*files_for_model(data / "tokenizer", params.model.max_positions))
     pretrained = PretrainingModel(params.model, vocab_size)
     pretrained.reset(torch.Generator().manual_seed(0))
-    export(models / "pretrained", pretrained, "BertForPreTraining", data / "tokenizer", "", {})
+    export(models / "pretrained", pretrained, "BertForPreTraining", files, "", {})
+    task = make_task(settings.finetune, manifest)
     for seed, name in enumerate(("sentiment", "sentiment-scratch")):
-        classifier = ClassificationModel(params.model, vocab_size, 2, dropout=0.0)
+        classifier = task.new_model(params.model, vocab_size, 0.0)
         classifier.reset(torch.Generator().manual_seed(seed))
-        export(
-            models / name,
-            classifier,
-            "BertForSequenceClassification",
-            data / "tokenizer",
-            "",
-            {},
-            params.tasks["sentiment"].labels,
-        )
-    return root
+        export(models / name, classifier, task.architecture, files, "", {}, task.config())

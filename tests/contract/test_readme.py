@@ -141,7 +141,13 @@ def test_a_clone_pulls_what_was_pushed(project):
 
 def test_make_knows_its_targets(project):
     printed = call(project, "make -n test").stdout.splitlines()
-    assert printed == ["ruff format --check", "ruff check", "mypy", "lint-imports", "pytest"]
+    assert printed == [
+        "ruff format --check",
+        "ruff check",
+        "mypy",
+        "lint-imports",
+        "pytest -n logical --dist loadgroup",
+    ]
     assert call(project, "make -n check").stdout.splitlines() == printed[:-1]
     assert call(project, "make -n bench").stdout == "python -m benchmarks\n"
     assert not call(project, "make setup").stdout.count("pip install")

@@ -46,7 +46,7 @@ def texts(count, seed=0):
     return pairs
 
 
-@pytest.fixture(name="pretrained", scope="session")
+@pytest.fixture(name="pretrained", scope="module")
 def _pretrained(data, tmp_path_factory):
     """Return a folder of data, a task and models pretrained with and without NSP."""
     root = shutil.copytree(data, tmp_path_factory.mktemp("pretrained") / "data")
