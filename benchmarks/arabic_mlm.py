@@ -165,8 +165,8 @@ def plain(params: Params, data: Path) -> list[Score]:
         for features in epoch_of(judge.batches, epoch - 1, size):
             peer.update(features)
             updates += 1
-        missing = from_hugging_face(judge.model, to_hugging_face(peer.bert))
-        assert not missing
+        fit = from_hugging_face(judge.model, to_hugging_face(peer.bert))
+        assert not fit.missing
         metrics = judge.evaluate()
         assert metrics["mlm_loss"] is not None
         assert metrics["mlm_accuracy"] is not None

@@ -10,7 +10,7 @@ from benchmarks.measure import REPETITIONS, Row, Series, child
 
 HELP_SECONDS = 0.5
 REPRO_SECONDS = 3.0
-PROJECT = ("src", "pipeline", "dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", ".gitignore")
+PROJECT = ("src", "pipeline", "tasks", "dvc.yaml", "params.yaml", ".dvc/config", ".dvcignore", ".gitignore")
 """The files that `dvc repro` reads."""
 DVC = (sys.executable, "-m", "dvc")
 
@@ -22,7 +22,7 @@ def rows() -> list[Row]:
 
 def commands() -> list[str]:
     """Return the names of all commands."""
-    return sorted({path.stem for path in Path("pipeline").glob("*.py")} - {"__init__", "cli"})
+    return sorted({path.stem for path in Path("pipeline").glob("*.py")} - {"__init__", "cli", "kinds"})
 
 
 def help_row() -> Row:

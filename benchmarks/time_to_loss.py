@@ -190,8 +190,8 @@ def hugging_face(
         peer.update(next(batches))
         if done % every and done < updates:
             continue
-        missing = from_hugging_face(judge.model, peer.model.state_dict())
-        assert not missing
+        fit = from_hugging_face(judge.model, peer.model.state_dict())
+        assert not fit.missing
         scores.append(_score(done, per_update.hf, judge.evaluate()))
         _say(f"HF, learning rate {peak_lr:g}", scores[-1])
         if until is not None and scores[-1].mlm_loss <= until:

@@ -10,7 +10,7 @@ from benchmarks.peers.peer import Recipe
 from benchmarks.peers.plain import Labelled, Plain, begin_with, mask
 from benchmarks.peers.plain import to_hugging_face as of_plain
 from benchmarks.peers.positions import Positions
-from maskline.model.convert import from_hugging_face, to_hugging_face
+from maskline.model.convert import Fit, from_hugging_face, to_hugging_face
 from tests.tiny import SPECIAL, VOCAB_SIZE, tiny_params, write_data
 
 CPU = torch.device("cpu")
@@ -162,10 +162,10 @@ def test_the_weights_of_the_textbook_make_ours_give_its_loss(changes, data):
     made, peer = objective(params, data, CPU), Plain(params, VOCAB_SIZE, SPECIAL, RECIPE, CPU)
     begun, other = Plain(params, VOCAB_SIZE, SPECIAL, RECIPE, CPU), objective(params, data, CPU)
     begin_with(begun.bert, to_hugging_face(made.model))
-    assert from_hugging_face(other.model, of_plain(begun.bert)) == []
+    assert from_hugging_face(other.model, of_plain(begun.bert)) == Fit([], [])
     for one, two in zip(other.model.parameters(), made.model.parameters(), strict=True):
         assert torch.equal(one, two)
-    assert from_hugging_face(made.model, of_plain(peer.bert)) == []
+    assert from_hugging_face(made.model, of_plain(peer.bert)) == Fit([], [])
     batch = made.microbatches(0)[0]
     targets, losses = made.targets(batch), made.losses(batch)
     mean = sum(loss / targets[part] for part, loss in losses.items())

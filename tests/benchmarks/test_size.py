@@ -55,7 +55,7 @@ def test_the_stages_run_as_commands(tiny_project, tmp_path, monkeypatch):
     assert list(run.stages) == ["fetch", "tokenizer", "tokenize", "premask"]
     assert all(0 < took.largest_bytes <= took.peak_bytes for took in run.stages.values())
     assert (tmp_path / "here" / "validation" / "manifest.json").is_file()
-    assert parse(read_yaml(tmp_path / "here" / "params.yaml")).tasks == {}
+    assert parse(read_yaml(tmp_path / "here" / "params.yaml"), {}).tasks == {}
 
 
 def test_what_is_not_there_is_not_measured_and_says_so(tmp_path, monkeypatch):

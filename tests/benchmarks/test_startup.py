@@ -9,8 +9,9 @@ def test_a_copy_in_which_all_is_done_has_nothing_to_do(tmp_path):
     assert (folder / "dvc.lock").is_file()
     assert (folder / "data" / "models" / "pretrained").is_dir()
     assert (folder / "reports" / "evaluate" / "metrics.json").is_file()
+    assert (folder / "reports" / "tasks" / "sentiment" / "metrics.json").is_file()
     assert "up to date" in startup.child([*startup.DVC, "repro"], folder).output
-    (folder / "src" / "maskline" / "errors.py").write_text("# changed\n")
+    (folder / "src" / "maskline" / "core" / "errors.py").write_text("# changed\n")
     assert "fetch" in startup.child([*startup.DVC, "status"], folder).output
 
 

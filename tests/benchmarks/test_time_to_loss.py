@@ -28,7 +28,7 @@ def _short(tmp_path, monkeypatch, params, data):
     monkeypatch.setattr(time_to_loss, "LEARNING_RATES", (1e-4, 1e-2))
     monkeypatch.setattr(time_to_loss, "CHASE_SECONDS", 0.4)
     monkeypatch.setattr(time_to_loss, "CHASE_SCORES", 4)
-    monkeypatch.setattr(time_to_loss, "PACE_UPDATES", 1)
+    monkeypatch.setattr(time_to_loss, "TURN_UPDATES", 1)
     monkeypatch.setattr(time_to_loss, "SHARES", (0.5,))
     monkeypatch.setattr(time_to_loss, "_prepare", lambda: (params, data))
 
@@ -50,23 +50,23 @@ def test_a_sweep_is_recorded_and_the_short_run_builds_on_it(tmp_path):
     assert short[1] == full[1]
 
 
-PACE = UpdateSeconds(ours=0.02, hf=0.05)
+PER_UPDATE = UpdateSeconds(ours=0.02, hf=0.05)
 
 
 def test_ours_ends_where_the_goal_is_reached(params, data):
     initial = objective(params, data, torch.device("cpu")).evaluate()["mlm_loss"]
-    scores = time_to_loss.ours(params, data, 0.5, PACE, until=initial + 1)
+    scores = time_to_loss.ours(params, data, 0.5, PER_UPDATE, until=initial + 1)
     assert len(scores) == 1
-    whole = time_to_loss.ours(params, data, 0.5, PACE, until=0.0)
+    whole = time_to_loss.ours(params, data, 0.5, PER_UPDATE, until=0.0)
     assert [score.updates for score in whole] == [*range(3, 25, 3), 25]
     assert whole[-1].seconds == pytest.approx(0.5)
 
 
 def test_hf_is_scored_by_our_code_and_stops_at_the_goal(params, data):
-    stopped = time_to_loss.hugging_face(params, data, 1e-3, 0.5, PACE, until=100.0)
+    stopped = time_to_loss.hugging_face(params, data, 1e-3, 0.5, PER_UPDATE, until=100.0)
     assert [score.updates for score in stopped] == [2]
     assert 0 < stopped[0].mlm_loss < 10
-    whole = time_to_loss.hugging_face(params, data, 1e-3, 0.5, PACE)
+    whole = time_to_loss.hugging_face(params, data, 1e-3, 0.5, PER_UPDATE)
     assert [(score.updates, score.seconds) for score in whole] == [(10, pytest.approx(0.5))]
 
 
@@ -82,7 +82,7 @@ GOAL = Score(seconds=240.0, updates=2000, mlm_loss=5.0, nsp_accuracy=0.5)
 @pytest.mark.parametrize(("loss", "ratio", "met"), [(4.9, 8.0, True), (5.1, None, False)])
 def test_a_goal_that_is_not_reached_is_said(monkeypatch, loss, ratio, met):
     monkeypatch.setattr(time_to_loss, "ours", lambda *_: [Score(30.0, 300, loss, 0.6)])
-    row = time_to_loss._against_hf(None, None, PACE, [GOAL])
+    row = time_to_loss._against_hf(None, None, PER_UPDATE, [GOAL])
     assert (row.ratio, row.met) == (ratio, met)
     assert ("did not reach" in row.note) is not met
 
