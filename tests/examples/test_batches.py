@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maskline.core.labels import IGNORE_INDEX
 from maskline.examples.batches import PretrainingBatches, by_length, microbatch_slices
 from maskline.examples.masking import Masker
 from maskline.examples.pairs import PairSource

@@ -3,6 +3,7 @@ import pyarrow as pa
 import pytest
 
 from maskline.core.errors import UserError
+from maskline.core.labels import IGNORE_INDEX
 from maskline.core.storage import MANIFEST, read_json, sha256
 from maskline.examples import premasked
 from maskline.examples.batches import PretrainingBatches

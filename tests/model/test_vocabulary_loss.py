@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from maskline.model import vocabulary
+from maskline.model import vocabulary_loss as module
 from maskline.model.vocabulary_loss import vocabulary_loss
 
 WIDTH, VOCAB = 16, 97
@@ -29,7 +29,7 @@ def gradients(loss, parts):
 @pytest.mark.parametrize("piece", [1, 7, 96, 97, 8192])
 @pytest.mark.parametrize("scale", [1.0, 30.0])
 def test_it_is_the_cross_entropy_of_the_logits(piece, scale, monkeypatch):
-    monkeypatch.setattr(vocabulary, "PIECE", piece)
+    monkeypatch.setattr(module, "PIECE", piece)
     parts, labels = arguments(scale=scale)
     ours, theirs = vocabulary_loss(*parts, labels), reference(parts, labels)
     torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=0)
@@ -39,7 +39,7 @@ def test_it_is_the_cross_entropy_of_the_logits(piece, scale, monkeypatch):
 
 @pytest.mark.parametrize("piece", [7, 8192])
 def test_bfloat16_is_nearer_to_float32_than_autocast_is(piece, monkeypatch):
-    monkeypatch.setattr(vocabulary, "PIECE", piece)
+    monkeypatch.setattr(module, "PIECE", piece)
     parts, labels = arguments(400)
     exact = gradients(reference(parts, labels), parts)
     with torch.autocast("cpu", torch.bfloat16):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from maskline.core.errors import UserError
 from maskline.core.storage import MANIFEST
-from maskline.examples import shards
+from maskline.shards import store
 from maskline.shards.store import ShardWriter, TokenShards, id_dtype
 
 DOCUMENTS = [("one", [[5, 6, 7]]), ("zwei", [[8], [9, 10]]), ("ثلاثة", [[11, 12], [13], [14, 15, 96]])]
@@ -116,7 +116,7 @@ def test_no_tokens_at_all_is_one_clear_line(tmp_path):
 
 def test_a_full_disk_leaves_nothing_that_looks_complete(tmp_path, monkeypatch):
     real = pa.OSFile
-    monkeypatch.setattr(shards.pa, "OSFile", lambda _path, mode: real("/dev/full", mode))
+    monkeypatch.setattr(store.pa, "OSFile", lambda _path, mode: real("/dev/full", mode))
     with pytest.raises(OSError) as caught:  # noqa: PT011
         write(tmp_path, DOCUMENTS)
     assert caught.value.errno == errno.ENOSPC

@@ -6,12 +6,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from maskline import params
 from maskline.core.errors import UserError
 from maskline.corpus.articles import read_articles
 from maskline.selection.corpus import write_corpus
+from maskline.settings.params import load
 from maskline.sources import files
 from maskline.sources.dump.leftovers import leftover_markup
+from maskline.sources.settings import CorpusFiles
 
 ARWIKI = Path("../shared/data/arwiki")
 
@@ -25,14 +26,14 @@ def cleaned(*patterns, language="ar"):
 
 
 def read(patterns, language="en", layout="articles", validation=(), max_articles=None, markup="keep"):
-    chosen = params.CorpusFiles(
+    chosen = CorpusFiles(
         paths=list(map(str, patterns)),
         validation_paths=list(map(str, validation)),
         max_articles=max_articles,
         markup=markup,
     )
     changes = {"source": "files", "language": language, "layout": layout, "files": chosen}
-    return files.read(params.load().corpus.model_copy(update=changes))
+    return files.read(load().corpus.model_copy(update=changes))
 
 
 def texts(*patterns):

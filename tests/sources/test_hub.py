@@ -2,9 +2,10 @@ import json
 
 import pytest
 
-from maskline import params
 from maskline.core.errors import UserError
+from maskline.settings.params import load
 from maskline.sources import hub
+from maskline.sources.settings import HubCorpus
 
 
 @pytest.fixture(name="dataset")
@@ -18,8 +19,8 @@ def _dataset(tmp_path):
 
 def corpus(dataset, layout="articles", **changes):
     values = {"dataset": str(dataset), "config": None, "revision": "0" * 40, "max_articles": 3}
-    hub_params = params.HubCorpus(**(values | {"validation_split": None} | changes))
-    return params.load().corpus.model_copy(update={"source": "hub", "layout": layout, "hub": hub_params})
+    hub_params = HubCorpus(**(values | {"validation_split": None} | changes))
+    return load().corpus.model_copy(update={"source": "hub", "layout": layout, "hub": hub_params})
 
 
 def test_the_first_articles_of_a_local_dataset(dataset):

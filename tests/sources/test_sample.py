@@ -2,23 +2,24 @@ import json
 
 import pytest
 
-from maskline import params
 from maskline.core.errors import UserError
+from maskline.settings.params import load
 from maskline.sources import sample
+from maskline.sources.settings import SampleCorpus
 
 PAGES = {"Key": {"title": "Été (saison)", "extract": "L'été est une saison.", "topic": "Nature"}}
 
 
 @pytest.fixture(name="corpus")
 def _corpus(publish):
-    reference = params.load().corpus
+    reference = load().corpus
     pinned = {
         "package": "some-texts",
         "version": "1.0",
         "sha256": publish("some-texts", {"fr.json": json.dumps(PAGES)}),
     }
     return reference.model_copy(
-        update={"language": "fr", "sample": params.SampleCorpus(**pinned, members={"fr": "fr.json", "en": "en.json"})}
+        update={"language": "fr", "sample": SampleCorpus(**pinned, members={"fr": "fr.json", "en": "en.json"})}
     )
 
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from maskline import params
+from maskline.settings.params import load
 from maskline.sources import files, hub
 from maskline.sources.wikitext_dataset import articles_in
 
@@ -77,7 +77,7 @@ def test_rows_of_the_hub_are_the_lines_of_the_file(tmp_path):
         with gzip.open(WIKITEXT / f"{name}.txt.gz", "rt", encoding="utf-8") as file:
             rows = [line if line.strip() else "" for line in file]  # as the hub has blank lines
         pq.write_table(pa.table({"text": rows}), tmp_path / f"{split}-00000-of-00001.parquet")
-    corpus = params.load().corpus.model_copy(update={"layout": "wikitext"})
+    corpus = load().corpus.model_copy(update={"layout": "wikitext"})
     values = {"dataset": str(tmp_path), "config": None, "validation_split": "validation", "max_articles": None}
     theirs = hub.read(corpus.model_copy(update={"hub": corpus.hub.model_copy(update=values)}))
     paths = {"paths": [str(WIKITEXT / "valid.txt.gz")], "validation_paths": [str(WIKITEXT / "test.txt.gz")]}

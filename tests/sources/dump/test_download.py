@@ -10,7 +10,6 @@ import time
 from collections import namedtuple
 
 import pytest
-from tests.corpus.dump.mirror import CONTENT, DATE, FIRST_STREAM, NAME, WEB_PAGE, WIKI, serving, sha1, status
 
 from maskline.core.errors import UserError
 from maskline.core.storage import try_lock
@@ -19,6 +18,7 @@ from maskline.sources.dump.download import fetch_dump, is_closed
 from maskline.sources.dump.server import RetryPolicy
 from maskline.sources.dump.status import parse_status
 from maskline.sources.settings import DumpCorpus
+from tests.sources.dump.mirror import CONTENT, DATE, FIRST_STREAM, NAME, WEB_PAGE, WIKI, serving, sha1, status
 
 HALF = len(CONTENT) // 2
 STATUS = "dumpstatus.json"

@@ -3,19 +3,19 @@ import json
 from functools import partial
 
 import pytest
-from tests.corpus.dump.test_pages import DUMPS, dump, page
 
-from maskline import params
 from maskline.core.errors import UserError
+from maskline.settings.params import load
 from maskline.sources.dump import source
 from maskline.sources.dump.leftovers import broken_punctuation, leftover_markup
 from maskline.sources.dump.workers import in_order
+from tests.sources.dump.test_pages import DUMPS, dump, page
 
 LONG = "هذه جملة طويلة عن مدينة كبيرة في بلد بعيد. "
 
 
 def read(*patterns, language="ar", workers=2):
-    loaded = params.load().corpus
+    loaded = load().corpus
     changed = loaded.dump.model_copy(update={"paths": [str(pattern) for pattern in patterns]})
     return source.read(loaded.model_copy(update={"dump": changed, "language": language}), workers, print)
 
