@@ -6,29 +6,50 @@ from typing import Any
 from maskline.settings.files import read_yaml
 from tests.project import ROOT
 
+SOURCE = "src/maskline/"
+
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of dvc.yaml, under the name that follows `pipeline.`; `item` is that of its foreach, if it has one."""
+    """A stage of dvc.yaml, under the name that follows `pipeline.`; of a foreach, for one task and its kind."""
 
     name: str
-    item: str | None
     content: dict[str, Any]
+    task: str | None = None
+    kind: str | None = None
 
     def __str__(self) -> str:
-        return self.name if self.item is None else f"{self.name}@{self.item}"
+        return self.name if self.task is None else f"{self.name}@{self.task}"
 
     @property
-    def deps(self) -> set[str]:
-        return set(self.content["deps"])
+    def deps(self) -> list[str]:
+        return self.content["deps"]
+
+    @property
+    def rooms(self) -> set[str]:
+        """The folders of code that it depends on, relative to src/maskline."""
+        return {dep.removeprefix(SOURCE) for dep in self.deps if dep.startswith(SOURCE)}
+
+    @property
+    def data(self) -> set[str]:
+        """What it depends on that a stage before it made."""
+        return {dep for dep in self.deps if not dep.startswith(SOURCE)}
 
     @property
     def params(self) -> list[str]:
-        return self.content.get("params", [])
+        """Dotted keys; those of another file than params.yaml follow its name and a colon."""
+        keys = []
+        for entry in self.content.get("params", []):
+            if isinstance(entry, dict):
+                keys += [f"{file}:{key}" for file, names in entry.items() for key in names]
+            else:
+                keys.append(entry)
+        return keys
 
     @property
     def outs(self) -> set[str]:
-        return {name for out in self.content["outs"] for name in ([out] if isinstance(out, str) else out)}
+        listed = [out for kind in ("outs", "metrics", "plots") for out in self.content.get(kind, [])]
+        return {name for out in listed for name in ([out] if isinstance(out, str) else out)}
 
 
 def written(root=ROOT):
@@ -36,24 +57,29 @@ def written(root=ROOT):
     return read_yaml(root / "dvc.yaml")
 
 
-def stages(root=ROOT):
-    """Return every stage, one for each item of a foreach."""
+def stages(content=None, root=ROOT):
+    """Return every stage, one for each task of a foreach; of `content` in place of what dvc.yaml holds."""
+    tasks = read_yaml(root / "params.yaml")["tasks"]
     found = []
-    for name, content in written(root)["stages"].items():
-        if "foreach" in content:
-            found += [Stage(name, item, _fill(content["do"], item)) for item in content["foreach"]]
+    for name, stage in (content or written(root))["stages"].items():
+        if "foreach" in stage:
+            found += [Stage(name, _fill(stage["do"], task, kind), task, kind) for task, kind in tasks.items()]
         else:
-            found.append(Stage(name, None, content))
+            found.append(Stage(name, stage))
     return found
 
 
-def _fill(content, item):
+def _fill(content, task, kind):
     match content:
         case str():
-            return content.replace("${item}", item)
+            return content.replace("${key}", task).replace("${item}", kind)
         case list():
-            return [_fill(part, item) for part in content]
+            return [_fill(part, task, kind) for part in content]
         case dict():
-            return {_fill(key, item): _fill(value, item) for key, value in content.items()}
+            return {_fill(key, task, kind): _fill(value, task, kind) for key, value in content.items()}
         case _:
             return content
+
+
+def covers(dep, path):
+    return path == dep or path.startswith(f"{dep}/")

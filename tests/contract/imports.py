@@ -17,9 +17,12 @@ def path_of(module: str) -> Path | None:
 
 
 def imported(path: Path) -> set[str]:
-    """Return the dotted names that a file imports, and those of the packages that hold them."""
+    """Return the dotted names that a file imports, and those of the packages that hold them.
+
+    What only types need (`if TYPE_CHECKING`) is not loaded when the file runs.
+    """
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _loaded(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -27,12 +30,36 @@ def imported(path: Path) -> set[str]:
     return {".".join(name.split(".")[:depth]) for name in names for depth in range(1, name.count(".") + 2)}
 
 
-def closure(path: Path) -> set[Path]:
-    """Return `path` and every file of the project that importing and running it may load."""
-    found, waiting = set(), [path]
+def _loaded(node: ast.AST):
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        yield child
+        yield from _loaded(child)
+
+
+def closure(*paths: Path, without: str = "") -> set[Path]:
+    """Return `paths` and every file of the project that importing and running them may load.
+
+    Modules whose name begins with `without` are not followed.
+    """
+    found: set[Path] = set()
+    waiting = list(paths)
     while waiting:
         current = waiting.pop()
         if current not in found:
             found.add(current)
-            waiting += [file for name in imported(current) if (file := path_of(name))]
+            names = (name for name in imported(current) if not (without and name.startswith(without)))
+            waiting += [file for name in names if (file := path_of(name))]
     return found
+
+
+def room_of(path: Path) -> str | None:
+    """Return the room that a file of the library lies in, relative to src/maskline; None for what is in no room.
+
+    The files that only make a package of a folder of rooms hold a docstring and no more.
+    """
+    parts = path.relative_to(PACKAGES["maskline"]).parts[:-1]
+    if not parts or parts == ("tasks",):
+        return None
+    return "/".join(parts[:2]) if parts[0] == "tasks" else parts[0]

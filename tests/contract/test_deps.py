@@ -10,50 +10,80 @@ from pathlib import Path
 import pytest
 
 from maskline.settings.files import read_yaml
-from tests.contract.graph import stages, written
-from tests.contract.imports import closure
+from tests.contract.graph import SOURCE, covers, stages, written
+from tests.contract.imports import closure, room_of
 from tests.project import ROOT, tracked
 
 STAGES = stages()
-SHARED = {"seed", "corpus", "tasks", "masking", "model", "compute"}
+SHARED = {"seed", "corpus", "tasks", "masking", "model", "compute", "finetune"}
 """Sections of params.yaml that belong to no single stage."""
 
-REPORTS = {"fetch": "corpus", "plot": "figures"}
+REPORTS = {"fetch": "corpus", "plot": "figures", "finetune": "tasks", "scratch": "tasks", "score": "tasks"}
 """Stage -> the folder of its reports, where it is named after what is in it."""
 
 every_stage = pytest.mark.parametrize("stage", STAGES, ids=str)
+PART = {"dataset": "examples", "finetune": "task", "scratch": "task", "score": "task"}
+"""Stage of a task -> the module of the kind's room that it takes (pipeline/kinds.py)."""
 
 
-def covers(dep, path):
-    return path == dep or path.startswith(f"{dep}/")
+def rooms_imported(stage):
+    """Return the rooms that running a stage loads code of; the check of all settings shapes nothing."""
+    start = [ROOT / "pipeline" / f"{stage.name}.py"]
+    if stage.kind:
+        start.append(ROOT / "src" / "maskline" / "tasks" / stage.kind / f"{PART[stage.name]}.py")
+    loaded = closure(*start, without="maskline.settings")
+    return {room for path in loaded if path.is_relative_to(ROOT / "src") and (room := room_of(path))}
 
 
 @every_stage
-def test_every_file_that_a_stage_imports_is_a_dep(stage):
-    loaded = {path.relative_to(ROOT).as_posix() for path in closure(ROOT / "pipeline" / f"{stage.name}.py")}
-    missing = sorted(path for path in loaded if not any(covers(dep, path) for dep in stage.deps))
-    assert not missing, f"{stage}: add to deps: {missing}"
-    stale = sorted(dep for dep in stage.deps if dep.endswith(".py") and dep not in loaded)
-    assert not stale, f"{stage}: it does not import {stale}: remove them from deps"
+def test_the_rooms_that_a_stage_imports_are_the_rooms_in_its_deps(stage):
+    assert rooms_imported(stage) == stage.rooms
+
+
+def test_without_any_one_room_in_dvc_yaml_a_test_fails():
+    lines = 0
+    for stage in STAGES:
+        imported = rooms_imported(stage)
+        for room in stage.rooms:
+            lines += 1
+            assert stage.rooms - {room} != imported
+    assert lines > 50
+
+
+def test_the_parts_of_a_kind_are_those_that_commands_take():
+    text = (ROOT / "pipeline" / "kinds.py").read_text()
+    assert {f'{part}").{name}' for part, name in (("examples", "Examples()"), ("task", "make_task"))} == set(
+        re.findall(r"\{kind\}\.(\w+\"\)\.[\w()]+)", text)
+    )
+
+
+def test_a_folder_of_rooms_holds_nothing_but_a_docstring():
+    for name in ("__init__.py", "tasks/__init__.py"):
+        tree = ast.parse((ROOT / "src" / "maskline" / name).read_text())
+        assert all(isinstance(node, ast.Expr) for node in tree.body)
 
 
 @every_stage
 def test_every_other_dep_is_an_out_of_a_stage_before(stage):
     earlier = set().union(*(other.outs for other in STAGES[: STAGES.index(stage)]))
-    data = {dep for dep in stage.deps if dep.startswith(("data/", "reports/"))}
-    unmade = sorted(dep for dep in data if not any(covers(dep, out) or covers(out, dep) for out in earlier))
+    unmade = sorted(dep for dep in stage.data if not any(covers(dep, out) or covers(out, dep) for out in earlier))
     assert not unmade, f"{stage}: no stage before it makes {unmade}"
-    elsewhere = sorted(dep for dep in stage.deps - data if not (ROOT / dep).is_file())
-    assert not elsewhere, f"{stage}: no such file: {elsewhere}"
+    elsewhere = sorted(room for room in stage.rooms if not (ROOT / SOURCE / room).is_dir())
+    assert not elsewhere, f"{stage}: no such room: {elsewhere}"
 
 
 @every_stage
 def test_a_stage_runs_its_own_file_and_says_what_for(stage):
-    item = f" {stage.item}" if stage.item else ""
-    assert stage.content["cmd"] == f"env PYTHONPATH=src python -m pipeline.{stage.name}{item}"
+    task = f" {stage.task}" if stage.task else ""
+    assert stage.content["cmd"] == f"env PYTHONPATH=src python -m pipeline.{stage.name}{task}"
     assert (ROOT / "pipeline" / f"{stage.name}.py").is_file()
     assert len(stage.content.get("desc", "")) > 20
-    assert set(stage.content) <= {"desc", "cmd", "deps", "params", "outs"}
+    assert set(stage.content) <= {"desc", "cmd", "deps", "params", "outs", "metrics", "plots"}
+
+
+def test_dvc_yaml_fits_on_two_screens():
+    text = (ROOT / "dvc.yaml").read_text()
+    assert len(text.partition("\nplots:\n")[0].splitlines()) <= 160
 
 
 def test_sections_are_named_after_stages():
@@ -61,8 +91,7 @@ def test_sections_are_named_after_stages():
     names = {stage.name for stage in STAGES}
     assert sections <= names, f"sections without a stage: {sorted(sections - names)}"
     for stage in STAGES:
-        own = f"{stage.name}.{stage.item}" if stage.item else stage.name
-        assert stage.name not in sections or own in stage.params, f"{stage} does not declare its own section"
+        assert stage.name not in sections or stage.name in stage.params, f"{stage} does not declare its own section"
 
 
 def test_reports_lie_in_the_folder_of_their_stage():
@@ -71,17 +100,21 @@ def test_reports_lie_in_the_folder_of_their_stage():
         assert folders <= {REPORTS.get(stage.name, stage.name)}
 
 
-def test_foreach_lists_the_tasks():
-    tasks = list(read_yaml(ROOT / "params.yaml")["tasks"])
-    lists = [content["foreach"] for content in written()["stages"].values() if "foreach" in content]
-    assert lists
-    assert all(items == tasks for items in lists)
+def test_every_task_has_a_line_of_stages_of_its_own():
+    lines = {name for name, content in written()["stages"].items() if "foreach" in content}
+    assert lines == {"dataset", "finetune", "scratch", "score"}
+    assert {content["foreach"] for content in written()["stages"].values() if "foreach" in content} == {"${tasks}"}
 
 
-def test_no_value_of_params_reaches_a_command():
+def test_only_the_name_and_kind_of_a_task_reach_dvc_yaml():
+    """Both name a file or a folder that a stage depends on: a text of a shell stops there, before anything runs."""
     text = (ROOT / "dvc.yaml").read_text()
-    assert set(re.findall(r"\$\{[^}]*\}?", text)) <= {"${item}"}
+    assert set(re.findall(r"\$\{[^}]*\}?", text)) == {"${tasks}", "${key}", "${item}"}
     assert not {"vars", "params"} & set(written())
+    for stage in STAGES:
+        if stage.task:
+            assert f"tasks/{stage.kind}" in stage.rooms
+            assert any(key.startswith(f"tasks/{stage.task}.yaml:") for key in stage.params)
 
 
 def test_what_dvc_shows_is_made_by_a_stage():

@@ -24,6 +24,7 @@ from maskline.training.progress import process_reporter
 from maskline.training.states import ResumableRun
 
 Start = Literal["pretrained", "scratch"]
+WEIGHTS: dict[Start, str] = {"pretrained": "pretrained", "scratch": "random"}
 LOG_EVERY = 10
 """Updates averaged in one row of the training curve."""
 
@@ -79,7 +80,9 @@ def finetune(
         process_reporter(stage, steps, settings.compute) as reporter,
         ResumableRun(identity, reporter.say, exclusive=is_main) as run,
     ):
-        reporter.say(f"{stage}: from {paths.start} weights on {describe(device)} in {recipe.precision}, {steps} steps")
+        reporter.say(
+            f"{stage}: from {WEIGHTS[paths.start]} weights on {describe(device)} in {recipe.precision}, {steps} steps"
+        )
         result = train(objective, recipe, steps, cadence, settings.seed, run, reporter, loaders)
         if not is_main:
             return
@@ -102,7 +105,7 @@ def finetune(
             "Training": {"seed": settings.seed, **recipe.model_dump()},
             "SHA-256 of the inputs' manifests and of the source": identity["inputs"] | {"source": identity["source"]},
         }
-        note = f"{task.summary}; fine-tuned by maskline from {paths.start} weights."
+        note = f"{task.summary}; fine-tuned by maskline from {WEIGHTS[paths.start]} weights."
         card = model_card(f"maskline BERT for {name}", settings.language, tables, note)
         files = TokenizerFiles(*files_for_model(paths.tokenizer, model.encoder.params.max_positions))
         untrained = () if model.pooled else (POOLER,)

@@ -1,9 +1,8 @@
-"""The section `finetune`: the recipe of all tasks; and what a tasks/NAME.yaml holds."""
+"""The section `finetune`: the recipe of all tasks; and all that training and scoring a task read."""
 
 from pydantic import SerializeAsAny
 
 from maskline.core.section import Dropout, Language, Section, Seed, SequenceLength
-from maskline.dataset.settings import DatasetSettings
 from maskline.model.settings import ModelParams
 from maskline.training.settings import ComputeParams, OptimizerParams
 
@@ -13,18 +12,6 @@ class FinetuneParams(OptimizerParams):
 
     max_seq_length: SequenceLength
     dropout: Dropout
-
-
-class TaskSettings(Section):
-    """The settings file of a task, each kind with sections of its own type.
-
-    `finetune` is that of params.yaml with the differences that the file holds.
-    """
-
-    kind: str
-    """As params.yaml names it beside the task."""
-    dataset: SerializeAsAny[DatasetSettings]
-    finetune: SerializeAsAny[FinetuneParams]
 
 
 class FinetuningSettings(Section):

@@ -61,7 +61,7 @@ def _explain(error: ValidationError, path: Path) -> str:
         case "extra_forbidden":
             text = f"unknown key {key}: check the spelling, or remove it"
         case "missing":
-            text = f"key {key} is missing: `git restore {path.name}` brings the committed one back, or add it"
+            text = f"key {key} is missing: `git restore {path}` brings the committed one back, or add it"
         case "value_error":
             reason = first["msg"].removeprefix("Value error, ")
             text = f"{key}: {reason}" if key else reason

@@ -18,28 +18,33 @@ from maskline.core.errors import UserError
 from maskline.core.section import Language, Section, Seed
 from maskline.evaluation.settings import EvaluateParams
 from maskline.examples.settings import MaskingParams, PremaskParams
-from maskline.finetuning.settings import FinetuneParams, FinetuningSettings, TaskSettings
+from maskline.finetuning.settings import FinetuneParams, FinetuningSettings
 from maskline.model.settings import ModelParams
 from maskline.pretraining.settings import PretrainingSettings, PretrainParams
 from maskline.settings.files import merge, read_yaml, validate
 from maskline.shards.settings import TokenizeParams
 from maskline.sources.settings import CorpusParams
+from maskline.tasks.settings import TaskSettings
 from maskline.training.settings import ComputeParams
 from maskline.vocabulary.settings import TokenizerParams
 
 PARAMS = Path("params.yaml")
 TASKS = "tasks"
 """The folder of the tasks' settings files, beside params.yaml."""
+OWN = {"task_settings"}
+"""Fields of `Params` that come from other files."""
 TASK_NAME = re.compile(r"(?!pretrained$)[a-z][a-z0-9_]*")
 """`pretrained` is a folder of data/models already."""
 
 
 class Params(Section):
-    """All of params.yaml, and under `tasks` the settings of each task that is switched on."""
+    """All of params.yaml, and under `task_settings` the file of each task that is switched on."""
 
     seed: Seed
     corpus: CorpusParams
-    tasks: dict[str, TaskSettings]
+    tasks: dict[str, str]
+    """Name -> kind of each task that is switched on."""
+    task_settings: dict[str, TaskSettings]
     tokenizer: TokenizerParams
     tokenize: TokenizeParams
     premask: PremaskParams
@@ -86,11 +91,11 @@ class Params(Section):
         Raises:
             UserError: it is not switched on.
         """
-        if name not in self.tasks:
+        if name not in self.task_settings:
             raise UserError(
-                f"no task {name} is switched on: `tasks` in params.yaml has {', '.join(self.tasks) or 'none'}"
+                f"no task {name} is switched on: `tasks` in params.yaml has {', '.join(self.task_settings) or 'none'}"
             )
-        return self.tasks[name]
+        return self.task_settings[name]
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -100,7 +105,7 @@ class Params(Section):
             "pretrain.final_seq_length": self.pretrain.final_seq_length or 0,
             "finetune.max_seq_length": self.finetune.max_seq_length,
         }
-        lengths |= {f"{name}: finetune.max_seq_length": t.finetune.max_seq_length for name, t in self.tasks.items()}
+        lengths |= {f"{TASKS}/{name}.yaml: finetune.max_seq_length": t.finetune.max_seq_length for name, t in self.task_settings.items()}
         for name, length in lengths.items():
             if length > self.model.max_positions:
                 raise ValueError(
@@ -155,8 +160,10 @@ def parse(content: Any, files: Mapping[str, Any], path: Path = PARAMS) -> Params
                         f"{path}: finetune.{name} is no key any more: finetune holds what all tasks share, and "
                         f"`finetune` in {TASKS}/{name}.yaml what differs"
                     )
+        if OWN & content.keys():
+            raise UserError(f"{path}: unknown key {', '.join(OWN & content.keys())}: remove it")
         tasks = {name: _task(name, kind, files.get(name), finetune, path) for name, kind in content["tasks"].items()}
-        content = content | {"tasks": tasks}
+        content = {**content, "task_settings": tasks}
     return validate(Params, content, path)
 
 

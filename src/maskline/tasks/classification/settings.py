@@ -5,7 +5,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from maskline.dataset.settings import DatasetSettings
-from maskline.finetuning.settings import FinetuneParams, TaskSettings
+from maskline.finetuning.settings import FinetuneParams
+from maskline.tasks.settings import TaskSettings
 
 
 class ClassificationDataset(DatasetSettings):

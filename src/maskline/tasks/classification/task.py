@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,9 +21,11 @@ from maskline.model.modes import evaluating
 from maskline.model.settings import ModelParams
 from maskline.tasks.classification.baselines import majority_accuracy, tfidf_predictions
 from maskline.tasks.classification.model import ClassificationModel
-from maskline.tasks.classification.settings import ClassificationRecipe
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.texts import EncodedTexts, Packed, encode_texts
+
+if TYPE_CHECKING:
+    from maskline.tasks.classification.settings import ClassificationRecipe
 
 BATCH = 128
 """Texts that are predicted at once."""
@@ -170,7 +172,7 @@ class Classification:
         return {"accuracy": float(accuracy_score(labels, predicted)), "macro_f1": float(macro_f1)}
 
 
-def make_task(recipe: ClassificationRecipe, manifest: Mapping[str, Any]) -> Classification:
+def make_task(recipe: "ClassificationRecipe", manifest: Mapping[str, Any]) -> Classification:
     """Return the task whose labels and training examples `manifest` describes."""
     counts = np.array(list(manifest["splits"]["train"]["labels"].values()))
     balanced = recipe.class_weights == "balanced"
