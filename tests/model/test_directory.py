@@ -4,45 +4,66 @@ import shutil
 import pytest
 import torch
 import transformers
+from torch import nn
 
 from maskline.core.errors import UserError
 from maskline.core.storage import MANIFEST, read_json, write_json, write_manifest
 from maskline.model.directory import (
     CONFIG,
     HEADS,
+    NSP,
+    POOLER,
     WEIGHTS,
-    check_tokenizer,
+    TokenizerFiles,
     export,
-    load_classifier,
+    load_encoder,
     load_pretraining_model,
     model_card,
     read_model,
 )
-from maskline.model.heads import ClassificationModel, Inputs, PretrainingModel
+from maskline.model.heads import EncoderModel, Inputs, PretrainingModel
 from maskline.tokenization.load import load_tokenizer
+from maskline.tokenization.model_files import files_for_model
 from tests.tiny import VOCAB_SIZE, tiny_params, unpadded, write_tokenizer
 
 PARAMS = tiny_params({"model.dropout": 0.1, "model.initializer_range": 0.3}).model
-LABELS = ["negative", "neutral", "إيجابي"]
+LABELS = {"id2label": {"0": "negative", "1": "neutral", "2": "إيجابي"}}
+CLASSIFIER = "BertForSequenceClassification"
+
+
+class WithHead(EncoderModel):
+    """An encoder with a head as a classifier has it."""
+
+    def __init__(self, params, vocab_size):
+        super().__init__(params, vocab_size)
+        self.classifier = nn.Linear(params.hidden, 3)
+
+
+def tokenizer_files(directory):
+    return TokenizerFiles(*files_for_model(directory, PARAMS.max_positions))
 
 
 @pytest.fixture(name="exported", scope="module")
 def _exported(tmp_path_factory):
     """Return our models and the directories that they were exported to, by architecture."""
     root = tmp_path_factory.mktemp("models")
-    tokenizer = write_tokenizer(root / "tokenizer")
+    files = tokenizer_files(write_tokenizer(root / "tokenizer"))
     found = {}
-    for seed, (architecture, labels) in enumerate(
-        (("BertForPreTraining", None), ("BertForMaskedLM", None), ("BertForSequenceClassification", LABELS))
+    for seed, (architecture, kind, settings, untrained) in enumerate(
+        (
+            ("BertForPreTraining", PretrainingModel, None, ()),
+            ("BertForMaskedLM", PretrainingModel, None, (POOLER, NSP)),
+            (CLASSIFIER, WithHead, LABELS, ()),
+        )
     ):
-        model = ClassificationModel(PARAMS, VOCAB_SIZE, 3, 0.1) if labels else PretrainingModel(PARAMS, VOCAB_SIZE)
+        model = kind(PARAMS, VOCAB_SIZE)
         model.reset(torch.Generator().manual_seed(seed))
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(0.1)
-        nsp = architecture != "BertForMaskedLM"
-        export(root / architecture, model.eval(), architecture, tokenizer, "# card", {"seed": seed}, labels, nsp=nsp)
-        found[architecture] = (model, root / architecture)
+        directory = root / architecture
+        export(directory, model.eval(), architecture, files, "# card", {"seed": seed}, settings, untrained=untrained)
+        found[architecture] = (model, directory)
     return found
 
 
@@ -107,18 +128,72 @@ def test_a_model_without_nsp_has_no_pooler(exported):
     assert missing == {f"{part}.{kind}" for part in ("bert.pooler.dense", "classifier") for kind in ("weight", "bias")}
 
 
-def test_the_classifier_has_its_labels(exported):
-    model, directory = exported["BertForSequenceClassification"]
-    output, missing, unexpected = theirs("BertForSequenceClassification", directory)
+def test_a_model_with_a_head_has_the_settings_of_its_head(exported):
+    model, directory = exported[CLASSIFIER]
+    output, missing, unexpected = theirs(CLASSIFIER, directory)
     assert (missing, unexpected) == (set(), set())
+    arguments = unpadded(*batch())
     with torch.no_grad():
-        close(output.logits, model(*unpadded(*batch())))
+        pooled = model.encoder.pool(model.encoder(*arguments), arguments[2])
+        close(output.logits, model.classifier(pooled))
     config = transformers.AutoConfig.from_pretrained(directory)
-    assert config.id2label == dict(enumerate(LABELS))
-    assert config.label2id == {label: number for number, label in enumerate(LABELS)}
-    loaded, labels = load_classifier(directory)
-    assert labels == LABELS
+    assert config.id2label == {0: "negative", 1: "neutral", 2: "إيجابي"}
+    saved = read_model(directory, "finetune")
+    assert saved.config["id2label"] == LABELS["id2label"]
+    loaded = WithHead(saved.params, saved.vocab_size)
+    saved.copy_into(loaded)
     assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), model.parameters(), strict=True))
+
+
+def test_weights_that_are_missing_are_refused(exported):
+    """No model goes on with random weights where trained ones were meant."""
+    saved = read_model(exported["BertForMaskedLM"][1], "pretrain")
+    model = PretrainingModel(saved.params, saved.vocab_size)
+    lacks = "lacks bert.pooler.dense.weight, bert.pooler.dense.bias, cls.seq_relationship.weight, cls.seq_relationship"
+    with pytest.raises(UserError, match=rf"BertForMaskedLM {lacks}.bias: give the directory of a model of this kind$"):
+        saved.copy_into(model)
+    with pytest.raises(UserError, match="BertForMaskedLM lacks cls.seq_relationship.weight, cls.seq_relationship.bias"):
+        saved.copy_into(model, may_lack=(POOLER,))
+    before = model.nsp.weight.clone()
+    saved.copy_into(model, may_lack=(POOLER, NSP))
+    assert torch.equal(model.nsp.weight, before)
+    assert torch.equal(model.mlm.transform.weight, exported["BertForMaskedLM"][0].mlm.transform.weight)
+
+
+def test_weights_that_are_left_over_are_refused(exported):
+    """No part of a trained model is dropped unseen."""
+    trained, directory = exported["BertForPreTraining"]
+    saved = read_model(directory, "pretrain")
+    model = WithHead(saved.params, saved.vocab_size)
+    with pytest.raises(UserError, match=r"BertForPreTraining lacks classifier.weight, classifier.bias: give the dir"):
+        saved.copy_into(model)
+    left = "cls.predictions.bias, cls.predictions.transform.LayerNorm.bias, cls.predictions.transform.LayerNorm.weight,"
+    with pytest.raises(
+        UserError, match=rf"holds, and the model has not, {left} \S+ \.\.\.: give the directory"
+    ) as error:
+        saved.copy_into(model, may_lack=("classifier.",))
+    assert "\n" not in str(error.value)
+    with pytest.raises(UserError, match=r"has not, cls.seq_relationship.bias, cls.seq_relationship.weight: give the"):
+        saved.copy_into(model, may_lack=("classifier.",), may_leave=("cls.predictions.",))
+    saved.copy_into(model, may_lack=("classifier.",), may_leave=("cls.",))
+    weights = zip(model.encoder.parameters(), trained.encoder.parameters(), strict=True)
+    assert all(torch.equal(mine, theirs) for mine, theirs in weights)
+
+
+def test_weights_of_another_shape_are_refused(exported):
+    saved = read_model(exported["BertForPreTraining"][1], "pretrain")
+    model = PretrainingModel(saved.params.model_copy(update={"hidden": 24}), saved.vocab_size)
+    with pytest.raises(UserError, match=r"word_embeddings.weight is \(97, 16\), and the model's is \(97, 24\): give a"):
+        saved.copy_into(model)
+
+
+@pytest.mark.parametrize("architecture", ["BertForPreTraining", "BertForMaskedLM", CLASSIFIER])
+def test_the_encoder_of_any_model_is_loaded(exported, architecture):
+    model, directory = exported[architecture]
+    encoder = load_encoder(directory)
+    for name, tensor in model.encoder.state_dict().items():
+        trained = architecture != "BertForMaskedLM" or not name.startswith("pooler.")
+        assert not trained or torch.equal(encoder.state_dict()[name], tensor), name
 
 
 def test_config_says_what_the_model_computes(exported):
@@ -142,7 +217,6 @@ def test_the_tokenizer_comes_along_and_knows_how_long_an_input_may_be(exported):
     assert encoded["token_type_ids"] == [0, 0, 0, 0, 0, 0, 1, 1]
     assert len(tokenizer(" ".join(["w5"] * 99), truncation=True)["input_ids"]) == PARAMS.max_positions
     assert load_tokenizer(directory.parent / "tokenizer").backend.encode(text, pair).ids == encoded["input_ids"]
-    check_tokenizer(directory, directory.parent / "tokenizer", "pretrain")
 
 
 def test_our_loader_gives_the_model_back_tied(exported):
@@ -167,7 +241,8 @@ def test_theirs_stays_tied_through_a_step(exported):
 
 def test_the_same_model_gives_the_same_bytes(exported, tmp_path):
     model, directory = exported["BertForPreTraining"]
-    export(tmp_path / "again", model, "BertForPreTraining", directory.parent / "tokenizer", "# card", {"seed": 0})
+    files = tokenizer_files(directory.parent / "tokenizer")
+    export(tmp_path / "again", model, "BertForPreTraining", files, "# card", {"seed": 0})
     for path in sorted(directory.iterdir()):
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes(), path.name
     names = {path.name for path in directory.iterdir()}
@@ -219,14 +294,7 @@ def test_a_directory_that_holds_something_else_is_told(exported, tmp_path, chang
 
 def test_a_classifier_is_no_pretrained_model(exported):
     with pytest.raises(UserError, match="has no masked-language-model head"):
-        load_pretraining_model(exported["BertForSequenceClassification"][1])
-
-
-def test_another_tokenizer_is_told(exported, tmp_path):
-    directory = exported["BertForPreTraining"][1]
-    (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(UserError, match=r"was made with another tokenizer .*: run `dvc repro pretrain`"):
-        check_tokenizer(directory, tmp_path, "pretrain")
+        load_pretraining_model(exported[CLASSIFIER][1])
 
 
 def test_the_card_is_what_a_hub_reads():
@@ -242,7 +310,8 @@ def test_a_linear_head_leaves_an_encoder_that_transformers_loads(tmp_path, nsp):
     model = PretrainingModel(params, VOCAB_SIZE)
     model.reset(torch.Generator().manual_seed(0))
     directory = tmp_path / "model"
-    export(directory, model.eval(), "BertModel", write_tokenizer(tmp_path / "tokenizer"), "# card", {}, nsp=nsp)
+    files, untrained = tokenizer_files(write_tokenizer(tmp_path / "tokenizer")), () if nsp else (POOLER, NSP)
+    export(directory, model.eval(), "BertModel", files, "# card", {}, untrained=untrained)
     output, missing, unexpected = theirs("BertModel", directory)
     assert missing == (set() if nsp else {"pooler.dense.weight", "pooler.dense.bias"})
     assert not unexpected
