@@ -10,15 +10,22 @@ import pytest
 
 from maskline.core.errors import UserError
 from maskline.reporting.comparison import compare, to_markdown, write_comparison
-from maskline.reporting.runs import METRICS, Run, _evaluated, read_folder
+from maskline.reporting.lock import current_stages
+from maskline.reporting.runs import EVALUATION, Column, Run, read_folder
 
+COLUMNS = {
+    "mlm.loss": Column("MLM loss", "lower"),
+    "mlm.accuracy": Column("MLM accuracy", "higher"),
+    "tasks.mood.accuracy": Column("mood accuracy", "higher"),
+    "tasks.mood.macro_f1": Column("mood macro-F1", "higher"),
+}
 PARAMS = {"seed": 0, "model.layers": 2, "pretrain.peak_lr": 0.002, "compute.device": "cpu"}
 
 
 def make(name, loss=4.5, state="done", **changes):
     params = PARAMS | {key.replace("__", "."): value for key, value in changes.items()}
-    metrics = {"mlm.loss": loss, "mlm.accuracy": 0.25, "sentiment.accuracy": 0.88, "sentiment.macro_f1": 0.85}
-    return Run(name, params, metrics, {100: 6.0, 200: loss}, state)
+    metrics = {"mlm.loss": loss, "mlm.accuracy": 0.25, "tasks.mood.accuracy": 0.88, "tasks.mood.macro_f1": 0.85}
+    return Run(name, params, metrics, {100: 6.0, 200: loss}, state, columns=COLUMNS)
 
 
 def cells(comparison):
@@ -120,44 +127,145 @@ def test_csv_holds_every_number_whole(tmp_path):
 
 def test_without_curves_no_figure_is_left(tmp_path):
     (tmp_path / "c.svg").write_text("old")
-    runs = [Run("main", PARAMS, {"mlm.loss": 4.0}, {}, "done")]
+    runs = [Run("main", PARAMS, {"mlm.loss": 4.0}, {}, "done", columns=COLUMNS)]
     assert [path.name for path in write_comparison(compare(runs), tmp_path / "c")] == ["c.md", "c.csv"]
     assert not (tmp_path / "c.svg").exists()
+
+
+def test_arrows_point_to_the_better_side():
+    header = to_markdown(compare([make("main")])).splitlines()[2]
+    assert "MLM loss ↓" in header
+    assert "mood macro-F1 ↑" in header
+
+
+def settings(**params):
+    """Return the settings files of a run that switches a task on."""
+    return {"params.yaml": {"seed": 0, "tasks": {"sentiment": "classification"}, **params}}
+
+
+def lock(**stages):
+    """Return dvc.lock of stages that read deps and made outs, hashes by path, with parameters of params.yaml."""
+
+    def files(hashes):
+        return [{"path": path, "md5": md5} for path, md5 in hashes.items()]
+
+    return json.dumps(
+        {
+            "stages": {
+                name.replace("__", "@"): {
+                    "deps": files(stage.get("deps", {})),
+                    "outs": files(stage.get("outs", {})),
+                    "params": {"params.yaml": stage.get("params", {})},
+                }
+                for name, stage in stages.items()
+            }
+        }
+    )
+
+
+FETCHED = {"params": {"corpus.language": "en"}, "outs": {"data/corpus": "a"}}
+TRAINED = {"deps": {"data/corpus": "a", "src/x": "c"}, "outs": {"data/model": "m"}, "params": {"seed": 0}}
+SCORED = {"deps": {"data/model": "m"}, "outs": {"reports/x.json": "r"}}
+CORPUS = {"corpus": {"language": "en"}}
+
+
+@pytest.mark.parametrize(
+    ("stages", "params", "expected"),
+    [
+        ({"fetch": FETCHED, "pretrain": TRAINED, "evaluate": SCORED}, CORPUS, (True, True)),
+        # Another language was fetched, and nothing was trained on it.
+        (
+            {"fetch": FETCHED | {"outs": {"data/corpus": "b"}}, "pretrain": TRAINED, "evaluate": SCORED},
+            CORPUS,
+            (False, False),
+        ),
+        # The language in params.yaml is not even fetched.
+        ({"fetch": FETCHED, "pretrain": TRAINED, "evaluate": SCORED}, {"corpus": {"language": "no"}}, (False, False)),
+        # Trained anew, and not evaluated.
+        (
+            {"fetch": FETCHED, "pretrain": TRAINED | {"outs": {"data/model": "n"}}, "evaluate": SCORED},
+            CORPUS,
+            (True, False),
+        ),
+        # With another seed than the run's own.
+        ({"fetch": FETCHED, "pretrain": TRAINED | {"params": {"seed": 1}}, "evaluate": SCORED}, CORPUS, (False, False)),
+        ({"fetch": FETCHED}, CORPUS, (False, False)),
+        ({}, CORPUS, (False, False)),
+    ],
+)
+def test_the_lock_tells_whether_a_stage_ran_on_the_runs_own_data_and_parameters(stages, params, expected):
+    current = current_stages(lock(**stages), settings(**params))
+    assert (current("pretrain"), current("evaluate")) == expected
+
+
+def test_a_lock_that_is_none_is_told():
+    with pytest.raises(UserError, match=r"dvc\.lock is not what DVC writes"):
+        current_stages("stages: [", {})
+    with pytest.raises(UserError, match=r"dvc\.lock is not what DVC writes"):
+        current_stages("text", {})
+
+
+def test_what_was_never_trained_has_no_number(tmp_path, write_reports):
+    write_reports(tmp_path)  # those of the reference, which DVC left in place
+    (tmp_path / "dvc.lock").write_text(lock(fetch=FETCHED, pretrain=TRAINED, evaluate=SCORED))
+    run = read_folder(tmp_path, settings(corpus={"language": "no"}), "fetched")
+    assert (run.state, run.metrics, run.curve) == ("not trained", {}, {})
+    row = cells(compare([make("main"), run]))[1]
+    assert row[0] == "fetched"
+    assert row[3:] == ["not trained", *["—"] * 4]
+
+
+def test_a_task_has_numbers_where_its_own_stages_ran(tmp_path, write_reports):
+    write_reports(tmp_path)
+    stages = {"pretrain": TRAINED, "fetch": FETCHED, "evaluate": SCORED, "score__sentiment": SCORED}
+    keys = {"tasks.sentiment.accuracy", "tasks.sentiment.macro_f1"}
+    (tmp_path / "dvc.lock").write_text(lock(**stages))
+    assert keys < set(read_folder(tmp_path, settings(**CORPUS), "x").metrics)
+    stale = stages | {"score__sentiment": SCORED | {"params": {"finetune.epochs": 2}}}
+    (tmp_path / "dvc.lock").write_text(lock(**stale))
+    assert not keys & set(read_folder(tmp_path, settings(finetune={"epochs": 4}, **CORPUS), "x").metrics)
+
+
+def test_a_task_that_is_switched_off_has_no_number(tmp_path, write_reports):
+    write_reports(tmp_path, tasks=("sentiment", "gone"))
+    run = read_folder(tmp_path, settings(), "x")
+    assert {key.split(".")[1] for key in run.metrics if key.startswith("tasks.")} == {"sentiment"}
+
+
+def test_tasks_named_as_parts_of_pretraining_overwrite_nothing(tmp_path, write_reports):
+    write_reports(tmp_path, tasks=("mlm", "nsp"))
+    run = read_folder(tmp_path, settings(tasks={"mlm": "classification", "nsp": "classification"}), "x")
+    assert run.metrics["mlm.accuracy"] == 0.25
+    assert run.metrics["tasks.mlm.accuracy"] == 0.88
+    assert run.columns["tasks.mlm.accuracy"].title == "mlm accuracy"
 
 
 def test_runs_that_were_not_evaluated_have_the_numbers_of_pretraining_alone(tmp_path, write_reports):
     write_reports(tmp_path)
     best = {"step": 300, "mlm_loss": 4.25, "mlm_accuracy": 0.3, "nsp_accuracy": None}
     (tmp_path / "reports" / "pretrain" / "metrics.json").write_text(json.dumps({"best": best}))
-    run = read_folder(tmp_path, PARAMS | {"seed": 1}, "x", evaluated=False)
+    (tmp_path / "dvc.lock").write_text(lock(pretrain=TRAINED | {"params": {"seed": 1}}))
+    run = read_folder(
+        tmp_path, {"params.yaml": {"seed": 1, "model": {"layers": 2}, "pretrain": {"peak_lr": 0.002}}}, "x"
+    )
     assert run.metrics == {"mlm.loss": 4.25, "mlm.accuracy": 0.3, "nsp.accuracy": None}
     assert run.state == "done"
     comparison = compare([make("main", 4.75), run])
-    assert cells(comparison)[0] == ["main, x", "—", "0, 1 (n = 2)", "4.500 ± 0.354", "0.275 ± 0.035", *["—"] * 3]
+    assert cells(comparison)[0] == ["main, x", "—", "0, 1 (n = 2)", "4.500 ± 0.354", "0.275 ± 0.035", *["—"] * 2]
     assert comparison.notes == ["x: pretrained and not evaluated; MLM and NSP are those of the best step."]
     (tmp_path / "reports" / "pretrain" / "metrics.json").unlink()
-    assert read_folder(tmp_path, PARAMS, "x", evaluated=False).state == "no metrics"
-
-
-@pytest.mark.parametrize(
-    ("read", "made", "expected"),
-    [("a", "a", True), ("a", "b", False)],
-)
-def test_what_dvc_locked_tells_whether_a_run_was_evaluated(read, made, expected):
-    def lock(path):
-        return {"deps": {path: {"hash": read}, "src/x.py": {"hash": "c"}}, "outs": {path: {"hash": made}}}
-
-    assert _evaluated({"data": lock("data/models/pretrained")}) == expected
-    assert _evaluated({"data": lock("reports/pretrain/train.csv")})  # an old figure is no old number
-    assert _evaluated({"data": None})
+    assert read_folder(tmp_path, {"params.yaml": {"seed": 1}}, "x").state == "no metrics"
 
 
 def test_a_folder_is_read_as_it_is(tmp_path, write_reports):
     write_reports(tmp_path, nsp=None)
-    run = read_folder(tmp_path, {"model": {"layers": 2}}, "here")
-    assert (run.name, run.params, run.state) == ("here", {"model.layers": 2}, "done")
+    run = read_folder(
+        tmp_path, {"params.yaml": {"model": {"layers": 2}}, "tasks/a.yaml": {"finetune": {"epochs": 3}}}, "here"
+    )
+    assert (run.name, run.params, run.state) == ("here", {"model.layers": 2, "tasks/a.yaml:finetune.epochs": 3}, "done")
     assert run.metrics["mlm.loss"] == 4.5
     assert run.metrics["nsp.accuracy"] is None
+    assert "mlm.perplexity" not in run.metrics  # it says what the loss says
     assert run.curve == {100: 6.0, 200: 5.0, 300: 4.5}
 
 
@@ -173,32 +281,37 @@ def test_a_folder_is_read_as_it_is(tmp_path, write_reports):
 def test_what_became_of_a_run(tmp_path, write_reports, mlm, metrics, state):
     write_reports(tmp_path, mlm=mlm)
     if metrics is not None:
-        (tmp_path / METRICS).write_text(metrics)
-    run = read_folder(tmp_path, {}, "x")
+        (tmp_path / EVALUATION).write_text(metrics)
+    run = read_folder(tmp_path, {"params.yaml": {}}, "x")
     assert run.state == state
     json.dumps(dict(run.metrics), allow_nan=False)
 
 
 def test_metrics_that_are_no_json_are_named(tmp_path, write_reports):
     write_reports(tmp_path)
-    (tmp_path / METRICS).write_text('{"steps": 3')
+    (tmp_path / EVALUATION).write_text('{"steps": 3')
     with pytest.raises(UserError, match=r"reports/evaluate/metrics\.json of x is no JSON"):
-        read_folder(tmp_path, {}, "x")
-    (tmp_path / METRICS).write_bytes(b"\xff")
+        read_folder(tmp_path, {"params.yaml": {}}, "x")
+    (tmp_path / EVALUATION).write_bytes(b"\xff")
     with pytest.raises(UserError, match=r"reports/evaluate/metrics\.json of x is no JSON"):
-        read_folder(tmp_path, {}, "x")
+        read_folder(tmp_path, {"params.yaml": {}}, "x")
 
 
 @pytest.mark.parametrize("content", [None, ["a"], "text"])
 def test_parameters_without_names_are_told(tmp_path, write_reports, content):
     write_reports(tmp_path)
     with pytest.raises(UserError, match=r"params\.yaml of x holds no parameters by name"):
-        read_folder(tmp_path, content, "x")
+        read_folder(tmp_path, {"params.yaml": content}, "x")
 
 
 def test_values_that_json_has_not_are_compared_as_text(tmp_path, write_reports):
     write_reports(tmp_path)
     odd = {"corpus": {"since": date(2024, 1, 2), "rate": math.nan, "kinds": {"a"}}}
-    row = compare([read_folder(tmp_path, {"seed": 0}, "reference"), read_folder(tmp_path, odd, "x")]).rows[1]
+    row = compare(
+        [
+            read_folder(tmp_path, {"params.yaml": {"seed": 0}}, "reference"),
+            read_folder(tmp_path, {"params.yaml": odd}, "x"),
+        ]
+    ).rows[1]
     assert row.changes == {"corpus.since": "2024-01-02", "corpus.rate": "nan", "corpus.kinds": "{'a'}"}
     write_comparison(compare(row.runs), tmp_path / "comparison")

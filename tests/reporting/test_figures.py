@@ -8,12 +8,14 @@ import sys
 import pytest
 
 from maskline.core.errors import UserError
+from maskline.core.scores import FigureSpec
 from maskline.core.storage import MANIFEST, read_csv, sha256, write_csv
 from maskline.reporting import figures
 from maskline.reporting.series import to_series
 from maskline.reporting.style import save, spread, theme
 
 nan = float("nan")
+CONFUSION = FigureSpec("confusion", "matrix", "c.csv", "confusion", x="predicted", y="label", value="count")
 
 
 def series(**columns):
@@ -29,7 +31,7 @@ def texts(figure):
 
 
 def test_every_figure_of_a_run_as_svg_and_png(tmp_path, write_reports):
-    figures.plot_reports(write_reports(tmp_path), tmp_path / "figures")
+    figures.plot_reports(write_reports(tmp_path), ["sentiment"], tmp_path / "figures")
     names = ["corpus", "pretraining", "sentiment-confusion", "sentiment-finetuning"]
     assert sorted(path.name for path in (tmp_path / "figures").iterdir() if path.name != MANIFEST) == [
         f"{name}.{kind}" for name in names for kind in ("png", "svg")
@@ -43,7 +45,7 @@ def test_the_same_data_gives_the_same_bytes_in_every_process(tmp_path, write_rep
     for seed, user in (("1", {}), ("2", {"MATPLOTLIBRC": str(tmp_path)})):
         out = tmp_path / seed
         code = f"from pathlib import Path; from maskline.reporting.figures import plot_reports; \
-plot_reports(Path({str(reports)!r}), Path({str(out)!r}))"
+plot_reports(Path({str(reports)!r}), ['sentiment'], Path({str(out)!r}))"
         subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONHASHSEED": seed, **user})
         hashes.append({path.name: sha256(path) for path in sorted(out.iterdir())})
     assert hashes[0] == hashes[1]
@@ -52,9 +54,9 @@ plot_reports(Path({str(reports)!r}), Path({str(out)!r}))"
 
 def test_a_missing_curve_file_is_named(tmp_path, write_reports):
     reports = write_reports(tmp_path)
-    (reports / "finetune" / "sentiment" / "scratch-train.csv").unlink()
-    with pytest.raises(UserError, match=r"scratch-train\.csv is missing"):
-        figures.plot_reports(reports, tmp_path / "figures")
+    (reports / "tasks" / "sentiment" / "scratch" / "train.csv").unlink()
+    with pytest.raises(UserError, match=r"scratch/train\.csv is missing"):
+        figures.plot_reports(reports, ["sentiment"], tmp_path / "figures")
 
 
 def outcomes(**counts):
@@ -103,7 +105,7 @@ def test_a_dotted_line_marks_where_sequences_grow(tmp_path, write_reports):
     rows = [row | {"max_seq_length": 512 if int(row["step"]) > 270 else 128} for row in read_csv(path)]
     for end, said in ((27, False), (30, True)):
         write_csv(path, rows[:end], tuple(rows[0]))
-        figures.plot_reports(reports, tmp_path / "figures")
+        figures.plot_reports(reports, ["sentiment"], tmp_path / "figures")
         drawn = (tmp_path / "figures" / "pretraining.svg").read_text()
         assert ("dotted line: 512 tokens a sequence from here on" in drawn) == said
     train = series(step=[1, 2], mlm_loss=[6, 5], nsp_loss=[None] * 2, loss=[6, 5])
@@ -134,7 +136,9 @@ def test_small_values_are_in_e_notation():
 
 def test_confusion_shows_counts_and_shares_of_the_true_class():
     rows = [("a", "a", "30"), ("a", "b", "10"), ("b", "a", "0"), ("b", "b", "0")]
-    figure = figures.confusion("t", [dict(zip(("label", "predicted", "count"), row, strict=True)) for row in rows])
+    figure = figures.matrix(
+        "t", CONFUSION, [dict(zip(("label", "predicted", "count"), row, strict=True)) for row in rows]
+    )
     shown = texts(figure)
     assert {"30", "75.0%", "10", "25.0%", "a\n(n = 40)", "b\n(n = 0)"} <= set(shown)
     assert shown.count("—") == 2  # a class without examples has no shares
@@ -143,14 +147,14 @@ def test_confusion_shows_counts_and_shares_of_the_true_class():
 
 def test_a_confusion_without_a_count_is_an_error():
     with pytest.raises(UserError, match="no count for a taken for a"):
-        figures.confusion("t", [{"label": "a", "predicted": "a", "count": ""}])
+        figures.matrix("t", CONFUSION, [{"label": "a", "predicted": "a", "count": ""}])
 
 
 @pytest.mark.parametrize("labels", [("إيجابي", "سلبي"), ("позитив", "негатив"), ("חיובי", "שלילי")])
 def test_class_names_of_other_scripts_have_their_glyphs(tmp_path, labels):
     rows = [{"label": a, "predicted": b, "count": "1"} for a in labels for b in labels]
     with theme():  # a missing glyph is a warning, and warnings are errors here
-        save(figures.confusion("t", rows), tmp_path / "confusion")
+        save(figures.matrix("t", CONFUSION, rows), tmp_path / "confusion")
     assert {path.suffix for path in tmp_path.iterdir()} == {".png", ".svg"}
 
 
@@ -162,6 +166,23 @@ def test_arabic_letters_are_joined():
         figure = Figure()
         width = {text: figure.text(0, 0, text).get_window_extent().width for text in ("سلبي", *"سلبي")}
     assert width["سلبي"] < 0.9 * sum(width[letter] for letter in "سلبي")
+
+
+def test_bars_show_each_number_by_its_name():
+    spec = FigureSpec("types", "bars", "t.csv", "F1 by type", x="F1", y="type", value="f1")
+    figure = figures.bars("ner: F1 by type", spec, [{"type": "LOC", "f1": "0.75"}, {"type": "PER", "f1": "0"}])
+    assert {"LOC", "PER", "0.750", "0.000", "F1"} <= set(texts(figure))
+    assert [bar.get_width() for bar in figure.axes[0].patches] == [0.75, 0]
+
+
+def test_nothing_is_left_of_a_task_that_is_switched_off(tmp_path, write_reports):
+    reports = write_reports(tmp_path, tasks=("sentiment", "gone"))
+    (reports / "tasks" / "README.md").write_text("what is here")
+    for tasks in (["sentiment", "gone"], ["sentiment"], []):
+        figures.plot_reports(reports, tasks, reports / "figures")
+        assert bool(list(reports.rglob("*gone*"))) == ("gone" in tasks)
+        assert bool(list(reports.rglob("*sentiment*"))) == ("sentiment" in tasks)
+    assert [path.name for path in (reports / "tasks").iterdir()] == ["README.md"]
 
 
 def test_overlay_names_each_curve_and_draws_the_spread():

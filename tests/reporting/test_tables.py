@@ -3,7 +3,10 @@ import io
 import pytest
 from rich.console import Console
 
+from maskline.core.scores import Headline, Report
+from maskline.reporting.scores import Scores
 from maskline.reporting.tables import format_number, markdown, results
+from tests.conftest import HEADLINES
 
 
 @pytest.mark.parametrize(
@@ -26,12 +29,17 @@ def test_markdown_is_aligned_and_keeps_bars_out_of_the_cells():
 
 def test_results_put_each_number_beside_what_it_is_held_against():
     metrics = {
-        "mlm": {"loss": 4.3, "perplexity": 73.7, "accuracy": 0.28, "unigram_loss": 6.9, "unigram_accuracy": 0.06},
-        "nsp": {"accuracy": None, "overlap_accuracy": 0.6, "length_accuracy": 0.5},
-        "sentiment": {"accuracy": 0.889, "macro_f1": 0.861, "tfidf_accuracy": 0.884, "scratch_accuracy": 0.86},
-    }
+        "mlm.loss": 4.3, "mlm.perplexity": 73.7, "mlm.unigram_loss": 6.9,
+        "nsp.accuracy": None, "nsp.overlap_accuracy": 0.6, "nsp.length_accuracy": 0.5,
+    }  # fmt: skip
+    task = {"accuracy": 0.889, "macro_f1": 0.861, "tfidf_accuracy": 0.884, "scratch_accuracy": 0.86}
+    against = {"scratch_accuracy": "without pretraining", "tfidf_accuracy": "TF-IDF + logistic regression"}
+    scores = [
+        Scores(metrics, Report("", HEADLINES)),
+        Scores(task, Report("sentiment", [Headline("accuracy", "accuracy", "higher", against)])),
+    ]
     text = io.StringIO()
-    Console(file=text, width=100).print(results(metrics))
+    Console(file=text, width=100).print(results(scores))
     lines = [" ".join(line.split()) for line in text.getvalue().splitlines()]
     assert "MLM loss (nats) 4.300 6.900 unigram frequencies" in lines
     assert "NSP accuracy — 0.600 word overlap" in lines

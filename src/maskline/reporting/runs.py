@@ -15,6 +15,7 @@ from maskline.reporting.series import to_series
 
 PARAMS = "params.yaml"
 LOCK = "dvc.lock"
+EVALUATION = "reports/evaluate/metrics.json"
 PRETRAINING = "reports/pretrain/metrics.json"
 CURVE = "reports/pretrain/validation.csv"
 
@@ -146,7 +147,7 @@ def _read(name: str, settings: Settings, read: Reader) -> Run:
     current = current_stages(read(LOCK), settings)
     if not current("pretrain"):
         return Run(name, params, {}, {}, "not trained")
-    evaluated = current("evaluate")
+    evaluated = current("evaluate") and read(EVALUATION) is not None
     metrics: dict[str, float | None] = {}
     columns: dict[str, Column] = {}
     for task, (metrics_file, report_file) in folders(_tasks(settings)).items():
