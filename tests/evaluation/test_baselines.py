@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from maskline.tasks.examples import Examples
 
 from maskline.evaluation import baselines
 from maskline.evaluation.baselines import (
     Pairs,
     best_threshold,
-    majority_accuracy,
     pair_baselines,
-    tfidf_metrics,
     training_pairs,
     unigram,
     validation_pairs,
@@ -27,10 +24,6 @@ SPECIAL = SpecialIds(0, 1, 2, 3, 4)
 
 def pairs(*segments, labels):
     return Pairs([(np.array(a), np.array(b)) for a, b in segments], np.array(labels))
-
-
-def examples(texts, labels):
-    return Examples(texts, np.array(labels), ["negative", "positive"])
 
 
 def test_unigram_is_the_smoothed_frequency_of_ordinary_tokens():
@@ -117,19 +110,3 @@ def test_validation_pairs_are_whole_and_unmasked(tiny_project):
         original = [special.cls, *a, special.sep, *b, special.sep]
         assert validation.original(row).tolist() == original
         assert special.mask not in original
-
-
-def test_majority_is_that_of_training():
-    training, test = examples(["a"] * 3, [1, 0, 1]), examples(["a"] * 4, [0, 0, 0, 1])
-    assert majority_accuracy(training, test) == 0.25
-    assert majority_accuracy(examples(["a"] * 2, [1, 0]), test) == 0.75
-
-
-def test_tfidf_learns_words_and_their_order():
-    training = examples(["not good", "good", "bad", "not bad"] * 5, [0, 1, 0, 1] * 5)
-    assert tfidf_metrics(training, training, training) == {"accuracy": 1.0, "macro_f1": 1.0}
-
-
-def test_tfidf_reads_texts_of_signs_and_single_letters():
-    training = examples(["!", "?"] * 5, [0, 1] * 5)
-    assert tfidf_metrics(training, training, training)["accuracy"] == 1.0

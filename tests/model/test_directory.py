@@ -152,7 +152,7 @@ def test_weights_that_are_missing_are_refused(exported):
     lacks = "lacks bert.pooler.dense.weight, bert.pooler.dense.bias, cls.seq_relationship.weight, cls.seq_relationship"
     with pytest.raises(UserError, match=rf"BertForMaskedLM {lacks}.bias: give the directory of a model of this kind$"):
         saved.copy_into(model)
-    with pytest.raises(UserError, match="BertForMaskedLM lacks cls.seq_relationship.weight, cls.seq_relationship.bias"):
+    with pytest.raises(UserError, match=r"BertForMaskedLM lacks cls.seq_relationship.weight, cls.seq_relationship.b"):
         saved.copy_into(model, may_lack=(POOLER,))
     before = model.nsp.weight.clone()
     saved.copy_into(model, may_lack=(POOLER, NSP))
@@ -168,9 +168,7 @@ def test_weights_that_are_left_over_are_refused(exported):
     with pytest.raises(UserError, match=r"BertForPreTraining lacks classifier.weight, classifier.bias: give the dir"):
         saved.copy_into(model)
     left = "cls.predictions.bias, cls.predictions.transform.LayerNorm.bias, cls.predictions.transform.LayerNorm.weight,"
-    with pytest.raises(
-        UserError, match=rf"holds, and the model has not, {left} \S+ \.\.\.: give the directory"
-    ) as error:
+    with pytest.raises(UserError, match=rf"holds, and the model has not, {left} \S+ \.\.\.: give") as error:
         saved.copy_into(model, may_lack=("classifier.",))
     assert "\n" not in str(error.value)
     with pytest.raises(UserError, match=r"has not, cls.seq_relationship.bias, cls.seq_relationship.weight: give the"):

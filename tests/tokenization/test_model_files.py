@@ -53,7 +53,5 @@ def test_a_model_of_another_tokenizer_is_told(tokenizer, tmp_path):
     model = write_model(tmp_path / "model", files_for_model(tokenizer, 37)[0])
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "tokenizer.json").write_text("{}")
-    with pytest.raises(
-        UserError, match=r"model was made with another tokenizer than .*other: run `dvc repro pretrain`"
-    ):
+    with pytest.raises(UserError, match=r"model was made with another tokenizer than .*other: run `dvc repro pretrain"):
         check_tokenizer(model, tmp_path / "other", "pretrain")
