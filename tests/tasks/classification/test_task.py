@@ -1,16 +1,200 @@
-from maskline.tasks.classification import encode_texts
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from torch.nn.functional import cross_entropy
+
+from maskline.model.attention import Layout
+from maskline.model.directory import TokenizerFiles, export, read_model
+from maskline.tasks.classification import task as module
+from maskline.tasks.classification.task import Classification, LabelledTexts, make_task
 from maskline.tokenization.load import load_tokenizer
-from tests.tiny import SPECIAL, write_tokenizer
+from maskline.tokenization.model_files import files_for_model
+from maskline.tokenization.texts import EncodedTexts
+from tests.tiny import SPECIAL, VOCAB_SIZE, tiny_params, write_tokenizer
+
+CPU = torch.device("cpu")
+LABELS = ["negative", "neutral", "positive"]
+PARAMS = tiny_params({"model.initializer_range": 0.5}).model
 
 
-def test_what_is_cut_and_what_is_unknown_is_counted(tmp_path):
-    encoded = encode_texts(
-        ["w5 @ w6", "w7", "w8 w9 w10 @ @"], load_tokenizer(write_tokenizer(tmp_path / "tokenizer")), 5
-    )
+@pytest.fixture(name="tokenizer", scope="module")
+def _tokenizer(tmp_path_factory):
+    return write_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer")
+
+
+def classification(weights=(1, 1, 1), labels=LABELS):
+    return Classification(labels, np.array(weights, np.float32))
+
+
+def new_model(task):
+    model = task.new_model(PARAMS, VOCAB_SIZE, 0.0)
+    model.reset(torch.Generator().manual_seed(3))
+    return model
+
+
+def labelled(labels):
+    """Return examples of which the labels alone matter."""
+    return LabelledTexts(EncodedTexts([np.zeros(3, np.int64)] * len(labels), 0, 0.0), np.array(labels))
+
+
+def certain(classes, count=3):
+    """Return probabilities that decide for `classes`."""
+    return np.eye(count, dtype=np.float32)[classes]
+
+
+def test_what_is_cut_and_what_is_unknown_is_counted(tokenizer):
+    columns = {"text": ["w5 @ w6", "w7", "w8 w9 w10 @ @"], "label": [2, 0, 1]}
+    encoded = classification().encode(columns, load_tokenizer(tokenizer), 5)
     cls, sep, unk = SPECIAL.cls, SPECIAL.sep, SPECIAL.unk
-    assert [ids.tolist() for ids in encoded.input_ids] == [
+    assert [ids.tolist() for ids in encoded.texts.input_ids] == [
         [cls, 5, unk, 6, sep], [cls, 7, sep], [cls, 8, 9, 10, sep],
     ]  # fmt: skip
+    assert encoded.labels.tolist() == [2, 0, 1]
+    assert encoded.sizes.tolist() == [5, 3, 5]
     assert encoded.cut == 1
     assert encoded.unk_rate == 1 / 7  # of what is read
-    assert encode_texts([], load_tokenizer(tmp_path / "tokenizer"), 5).unk_rate == 0
+    nothing = classification().encode({"text": [], "label": []}, load_tokenizer(tokenizer), 5)
+    assert nothing.unk_rate == 0
+    assert nothing.labels.dtype == np.int64
+
+
+def test_a_batch_has_the_texts_of_its_rows_one_after_the_other(tokenizer):
+    columns = {"text": ["w5 w6", "w7", "w8 w9 w10"], "label": [2, 0, 1]}
+    task = classification((0.5, 1, 3))
+    encoded = task.encode(columns, load_tokenizer(tokenizer), 9)
+    batch = task.batch(encoded, np.array([2, 0]))
+    assert batch.texts.input_ids.tolist() == [2, 8, 9, 10, 3, 2, 5, 6, 3]
+    assert batch.texts.lengths.tolist() == [5, 4]
+    assert batch.labels.tolist() == [1, 2]
+    assert task.targets(batch) == {"loss": 4.0, "tokens": 9}
+
+
+def manifest(counts):
+    return {"labels": list(counts), "splits": {"train": {"labels": counts}}}
+
+
+def test_balanced_weights_by_hand():
+    counts = {"a": 6, "b": 3, "c": 1}
+    balanced = make_task(SimpleNamespace(class_weights="balanced"), manifest(counts))
+    assert balanced.weights.tolist() == pytest.approx([10 / 18, 10 / 9, 10 / 3])
+    assert balanced.weights.dtype == torch.float32
+    assert sum(balanced.weights * torch.tensor([6, 3, 1])) == pytest.approx(10)  # 1 in the mean over the examples
+    plain = make_task(SimpleNamespace(class_weights="none"), manifest(counts))
+    assert plain.weights.tolist() == [1, 1, 1]
+    assert plain.labels == balanced.labels == ["a", "b", "c"]
+
+
+def test_macro_f1_tells_a_constant_classifier():
+    metrics = classification((1, 1), LABELS[:2]).scores(labelled([0] * 95 + [1] * 5), certain([0] * 100, 2))
+    assert metrics["accuracy"] == 0.95
+    assert metrics["macro_f1"] == pytest.approx((2 * 0.95 / 1.95 + 0) / 2)  # 0.487
+
+
+def test_a_class_that_is_nowhere_counts_as_missed():
+    labels = [0, 1, 1]
+    two, three = classification((1, 1), LABELS[:2]), classification()
+    assert two.scores(labelled(labels), certain(labels, 2))["macro_f1"] == 1.0
+    assert three.scores(labelled(labels), certain(labels))["macro_f1"] == pytest.approx(2 / 3)
+
+
+def test_scores_by_hand():
+    probabilities = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.125, 0.75, 0.125], [0, 0, 1]], np.float32)
+    metrics = classification().scores(labelled([0, 1, 2, 2]), probabilities)
+    assert metrics["loss"] == pytest.approx(np.log([2, 2, 8, 1]).mean())
+    assert metrics["accuracy"] == 0.75
+    assert metrics["macro_f1"] == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)
+
+
+def test_the_loss_of_what_was_held_impossible_is_finite():
+    assert 80 < classification().scores(labelled([0]), certain([1]))["loss"] < 100
+
+
+def test_details_by_hand():
+    details = classification().details(labelled([0, 0, 0, 2, 2]), certain([0, 0, 2, 2, 0]))
+    confusion = details.tables["confusion.csv"]
+    assert confusion.columns == ("label", "predicted", "count")
+    assert [(row["label"], row["predicted"]) for row in confusion.rows] == [(a, b) for a in LABELS for b in LABELS]
+    assert [row["count"] for row in confusion.rows] == [2, 0, 1, 0, 0, 0, 1, 0, 1]
+    third = pytest.approx(2 / 3)
+    classes = details.tables["classes.csv"]
+    assert classes.columns == ("label", "precision", "recall", "f1", "support")
+    assert classes.rows == [
+        {"label": "negative", "precision": third, "recall": third, "f1": third, "support": 3},
+        {"label": "neutral", "precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 0},
+        {"label": "positive", "precision": 0.5, "recall": 0.5, "f1": 0.5, "support": 2},
+    ]
+    assert details.warnings == []
+    (figure,) = details.figures
+    assert (figure.table, figure.x, figure.y, figure.value) == ("confusion.csv", "predicted", "label", "count")
+
+
+def test_a_model_that_names_one_class_is_called_out():
+    details = classification().details(labelled([0, 1, 1]), certain([1, 1, 1]))
+    assert details.warnings == ["every test text is predicted as neutral: the accuracy is that of naming one class"]
+
+
+def test_probabilities_come_in_the_order_of_the_texts_whatever_the_batch(tokenizer, monkeypatch):
+    task, loaded = classification(), load_tokenizer(tokenizer)
+    model = new_model(task)
+    texts = [f"w5 {'w6 w7 ' * (number % 4)}w{number + 9}" for number in range(11)]
+    encoded = task.encode({"text": texts, "label": [0] * 11}, loaded, 16)
+    alone = np.concatenate(
+        [task.predict(model, task.encode({"text": [text], "label": [0]}, loaded, 16), CPU) for text in texts]
+    )
+    for size in (3, 64):
+        monkeypatch.setattr(module, "BATCH", size)
+        assert task.predict(model, encoded, CPU) == pytest.approx(alone, abs=1e-6)
+    assert np.ptp(alone[:, 0]) > 1e-4
+    assert alone.sum(1) == pytest.approx(np.ones(len(texts)))
+
+
+def test_predictions_are_without_dropout_and_training_goes_on(tokenizer):
+    task = classification()
+    model = task.new_model(PARAMS.model_copy(update={"dropout": 0.4}), VOCAB_SIZE, 0.4)
+    model.train()
+    encoded = task.encode({"text": ["w5 w6 w7"], "label": [1]}, load_tokenizer(tokenizer), 16)
+    first, again = (task.predict(model, encoded, CPU) for _ in range(2))
+    assert np.array_equal(first, again)
+    assert model.training
+
+
+def test_the_loss_is_the_weighted_sum_over_the_batch(tokenizer):
+    task = classification((0.3, 1.0, 2.5))
+    model = new_model(task)
+    encoded = task.encode({"text": ["w5 w6", "w7", "w8 w9 w10"], "label": [2, 0, 1]}, load_tokenizer(tokenizer), 9)
+    rows = np.array([2, 0, 1])
+    expected = 0.0
+    for row in rows:
+        ids = torch.from_numpy(encoded.texts.input_ids[row])
+        logits = model(ids, torch.zeros_like(ids), Layout.of(torch.tensor([len(ids)])))
+        label = int(encoded.labels[row])
+        expected += task.weights[label].item() * cross_entropy(logits, torch.tensor([label])).item()
+    assert task.loss(model, task.batch(encoded, rows), CPU).item() == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_exported_model_is_that_of_transformers(tokenizer, tmp_path):
+    task = classification()
+    model = new_model(task)
+    files = TokenizerFiles(*files_for_model(tokenizer, PARAMS.max_positions))
+    export(tmp_path / "model", model, task.architecture, files, "", {}, task.config())
+    theirs, info = transformers.BertForSequenceClassification.from_pretrained(
+        tmp_path / "model", output_loading_info=True
+    )
+    assert not info["missing_keys"]
+    assert not info["unexpected_keys"]
+    assert theirs.config.id2label == dict(enumerate(LABELS))
+    assert theirs.config.label2id == {label: number for number, label in enumerate(LABELS)}
+    assert theirs.config.problem_type == "single_label_classification"
+    texts = ["w5 w6", "w7 w8 w9 w10 w11"]
+    batch = transformers.AutoTokenizer.from_pretrained(tmp_path / "model")(texts, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        logits = theirs.eval()(**batch).logits
+    encoded = task.encode({"text": texts, "label": [0, 0]}, load_tokenizer(tokenizer), 32)
+    mine = module._logits(model.eval(), encoded.texts.packed(np.arange(2)), CPU)
+    torch.testing.assert_close(logits, mine, atol=1e-5, rtol=0)
+    again = task.new_model(PARAMS, VOCAB_SIZE, 0.0)
+    read_model(tmp_path / "model", "finetune").copy_into(again)
+    assert all(torch.equal(a, b) for a, b in zip(again.parameters(), model.parameters(), strict=True))
