@@ -194,6 +194,63 @@ def test_the_fingerprint_of_the_source_is_that_of_the_modules_in_use(tmp_path, m
     assert source_fingerprint() not in (before, without)
 
 
+@pytest.fixture(name="load_module")
+def _load_module(tmp_path, monkeypatch):
+    def load_module(name, text="a = 1\n", *, is_package=False):
+        module = types.ModuleType(name)
+        path = tmp_path / f"{name}.py"
+        path.write_text(text)
+        module.__file__ = str(path)
+        if is_package:
+            module.__path__ = [str(tmp_path)]
+        monkeypatch.setitem(sys.modules, name, module)
+        return path
+
+    return load_module
+
+
+@pytest.mark.parametrize("room", ["maskline.odd", "maskline.tasks.odd"])
+def test_a_room_of_which_the_settings_alone_are_loaded_takes_no_part(load_module, room):
+    before = source_fingerprint()
+    room_file, settings_file = load_module(room, is_package=True), load_module(f"{room}.settings")
+    assert source_fingerprint() == before
+    load_module(f"{room}.work")
+    at_work = source_fingerprint()
+    assert at_work != before
+    for path in (settings_file, room_file):  # now they do
+        path.write_text("a = 2\n")
+        assert source_fingerprint() != at_work
+        path.write_text("a = 1\n")
+    assert source_fingerprint() == at_work
+
+
+def test_the_check_of_all_settings_takes_no_part(load_module):
+    before = source_fingerprint()
+    load_module("maskline.settings.odd")
+    assert source_fingerprint() == before
+
+
+SWITCH_ON = """
+from pathlib import Path
+import maskline.pretraining.run
+from maskline.core.storage import source_fingerprint
+from maskline.settings.params import parse, task_files
+from maskline.settings.files import read_yaml
+content = read_yaml(Path("params.yaml"))
+files = task_files(content)
+parse(content | {"tasks": {}}, {})
+before = source_fingerprint()
+parse(content, files)
+assert source_fingerprint() == before
+import maskline.tasks.classification.task
+assert source_fingerprint() != before
+"""
+
+
+def test_a_task_that_is_switched_on_makes_no_other_run_of_pretraining():
+    subprocess.run([sys.executable, "-c", SWITCH_ON], check=True)
+
+
 @pytest.fixture(name="complete")
 def _complete(tmp_path):
     directory = fresh_directory(tmp_path / "out")

@@ -153,12 +153,14 @@ def source_fingerprint() -> str:
     and neither does the check itself.
     """
     package = __name__.partition(".")[0]
-    loaded = {name for name in sys.modules if name.startswith(f"{package}.")}
-    rooms = {name.rpartition(".")[0] for name in loaded if name.rpartition(".")[2] != SETTINGS}
+    loaded = {name: module for name, module in sys.modules.items() if name.startswith(f"{package}.")}
+    # A room's own `__init__` belongs to it, and is loaded with its settings.
+    room_of = {
+        name: name if hasattr(module, "__path__") else name.rpartition(".")[0] for name, module in loaded.items()
+    }
+    rooms = {room for name, room in room_of.items() if name not in {room, f"{room}.{SETTINGS}"}}
     files = {
-        name: sys.modules[name].__file__
-        for name in loaded
-        if name.rpartition(".")[0] in rooms - {package, f"{package}.{SETTINGS}"}
+        name: module.__file__ for name, module in loaded.items() if room_of[name] in rooms - {f"{package}.{SETTINGS}"}
     }
     return fingerprint({name: sha256(Path(file)) for name, file in files.items() if file})
 
