@@ -4,6 +4,7 @@ import copy
 import random
 
 import numpy as np
+from ruamel.yaml import YAML
 
 from maskline.core.storage import MANIFEST, fresh_directory, sha256
 from maskline.examples.premasked import premask
@@ -14,6 +15,7 @@ from maskline.tokenization.load import SpecialIds
 from maskline.tokenization.special import SPECIAL_TOKENS
 from maskline.vocabulary.normalization import normalizer
 from maskline.vocabulary.save import save
+from maskline.vocabulary.wordpiece import from_vocabulary
 from maskline.vocabulary.settings import TokenizerParams
 
 VOCAB_SIZE = 97
@@ -69,6 +71,15 @@ def settings(changes=None):
         task, _, rest = key.rpartition(":")
         set_key(files[task] if task else content, rest, value)
     return content, files
+
+
+def write_settings(folder, changes=None):
+    """Write `settings` to `folder` as params.yaml and the files of the tasks."""
+    content, files = settings(changes)
+    (folder / "tasks").mkdir(exist_ok=True)
+    for path, part in (("params.yaml", content), *((f"tasks/{name}.yaml", file) for name, file in files.items())):
+        with (folder / path).open("w", encoding="utf-8") as file:
+            YAML(typ="safe", pure=True).dump(part, file)
 
 
 def tiny_params(changes=None):
