@@ -22,6 +22,7 @@ VOCAB_SIZE = 97
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4)
 ORDINARY = range(5, VOCAB_SIZE)
 REFERENCE = read_yaml(PARAMS)
+TASK_FILES = task_files(REFERENCE)
 SETTINGS = {
     "premask.max_seq_length": 24,
     "model.layers": 2,
@@ -66,7 +67,7 @@ def settings(changes=None):
 
     A key such as `sentiment:finetune.epochs` is one of the file of a task.
     """
-    content, files = copy.deepcopy(REFERENCE), task_files(REFERENCE)
+    content, files = copy.deepcopy((REFERENCE, TASK_FILES))
     for key, value in (SETTINGS | (changes or {})).items():
         task, _, rest = key.rpartition(":")
         set_key(files[task] if task else content, rest, value)
