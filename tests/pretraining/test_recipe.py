@@ -9,7 +9,8 @@ from tests.training.runs import Objective, newest_state, run, run_in_parts, same
 
 
 def params(**changes):
-    return tiny_params({"model.dropout": 0.1} | {key.replace("__", "."): value for key, value in changes.items()})
+    changes = {key.replace("__", "."): value for key, value in changes.items()}
+    return tiny_params({"model.dropout": 0.1} | changes).pretraining()
 
 
 def same_in_parts(data, recipe, tmp_path, *stops):

@@ -11,9 +11,9 @@ import transformers
 
 from maskline.core.errors import UserError
 from maskline.core.labels import IGNORE_INDEX
-from maskline.core.storage import MANIFEST, read_csv, read_json, sha256
+from maskline.core.storage import MANIFEST, TIMINGS, read_csv, read_json, sha256
 from maskline.examples.premasked import premask, read_premasked
-from maskline.model.directory import export, load_pretraining_model
+from maskline.model.directory import TokenizerFiles, export, load_pretraining_model
 from maskline.pretraining.run import (
     TRAIN_COLUMNS,
     VALIDATION_COLUMNS,
@@ -24,9 +24,16 @@ from maskline.pretraining.run import (
 )
 from maskline.pretraining.scores import pretraining_metrics, pretraining_sums
 from maskline.shards.store import TokenShards
+from maskline.tokenization.model_files import files_for_model
 from tests.tiny import SPECIAL, VOCAB_SIZE, tiny_params, write_data, write_shards, write_tokenizer
 from tests.training.runs import CPU, Objective, contents, run, same
 from tests.training.runs import pretraining_paths as paths
+
+TIMING = TIMINGS / "pretrain.json"
+
+
+def settings(changes=None):
+    return tiny_params(changes).pretraining()
 
 
 @pytest.fixture(name="mine")
@@ -37,11 +44,11 @@ def _mine(data, tmp_path, monkeypatch):
 
 
 def test_a_run_leaves_two_models_two_curves_and_the_numbers(mine, capsys):
-    params = tiny_params()
+    params = settings()
     pretrain(params, paths(mine), CPU)
     out = mine / "out"
     assert {path.name for path in (out / "reports").iterdir()} == {
-        "train.csv", "validation.csv", "metrics.json", "timing.json"
+        "train.csv", "validation.csv", "metrics.json"
     }  # fmt: skip
     train, validation = (read_csv(out / "reports" / f"{name}.csv") for name in ("train", "validation"))
     assert tuple(train[0]) == TRAIN_COLUMNS
@@ -54,7 +61,7 @@ def test_a_run_leaves_two_models_two_curves_and_the_numbers(mine, capsys):
     assert metrics["best"] == {name: float(value) for name, value in best.items()}
     assert metrics["tokens"] == int(train[-1]["tokens"])
     assert "diverged" not in metrics
-    timing = read_json(out / "reports" / "timing.json")
+    timing = read_json(TIMING)
     seconds = pytest.approx(timing["seconds"], abs=0.06)
     assert metrics["labelled_pairs"] / timing["pairs_per_second"] == seconds
     assert metrics["tokens"] / timing["tokens_per_second"] == seconds
@@ -78,7 +85,7 @@ def test_a_run_leaves_two_models_two_curves_and_the_numbers(mine, capsys):
 
 
 def test_a_finished_run_is_forgotten_and_made_again_with_the_same_bytes(mine, capsys):
-    params = tiny_params({"model.dropout": 0.1})
+    params = settings({"model.dropout": 0.1})
     pretrain(params, paths(mine), CPU)
     assert list((mine.parent / ".runs").iterdir()) == []
     first = contents(mine / "out")
@@ -86,12 +93,12 @@ def test_a_finished_run_is_forgotten_and_made_again_with_the_same_bytes(mine, ca
     pretrain(params, paths(mine), CPU)
     assert contents(mine / "out") == first
     assert "resuming" not in capsys.readouterr().out
-    pretrain(tiny_params({"model.dropout": 0.1, "seed": 1}), paths(mine), CPU)
+    pretrain(settings({"model.dropout": 0.1, "seed": 1}), paths(mine), CPU)
     assert all(first[name] != hash_ for name, hash_ in contents(mine / "out").items() if name.endswith("safetensors"))
 
 
 def test_an_interrupted_run_goes_on_whatever_happens_to_its_outputs(mine, monkeypatch, capsys):
-    params = tiny_params({"model.dropout": 0.1})
+    params = settings({"model.dropout": 0.1})
     pretrain(params, paths(mine, "whole"), CPU)
 
     real = PretrainingObjective.microbatches
@@ -108,7 +115,7 @@ def test_an_interrupted_run_goes_on_whatever_happens_to_its_outputs(mine, monkey
     assert not (mine / "out").exists()
     shutil.copytree(mine / "whole", mine / "out")  # what DVC brings back of another run is no obstacle
     # Another configuration is another run: it neither goes on from this one nor disturbs it.
-    pretrain(tiny_params({"model.dropout": 0.1, "model.layers": 1}), paths(mine), CPU)
+    pretrain(settings({"model.dropout": 0.1, "model.layers": 1}), paths(mine), CPU)
     assert "resuming" not in capsys.readouterr().out
     pretrain(params, paths(mine), CPU)
     assert "resuming after step 7 from .runs/" in capsys.readouterr().out
@@ -117,11 +124,12 @@ def test_an_interrupted_run_goes_on_whatever_happens_to_its_outputs(mine, monkey
 
 def test_the_identity_of_a_run_is_what_shapes_it(mine):
     def identity(changes):
-        return _identity(tiny_params(changes), paths(mine))
+        return _identity(settings(changes), paths(mine))
 
     reference = identity({})
     compute = {"compute.device": "auto", "compute.threads": 3, "compute.progress": "bar", "compute.workers": 3}
-    assert identity(compute) == identity({"tokenizer.vocab_size": 50}) == reference
+    others = {"tokenizer.vocab_size": 50, "finetune.epochs": 9}
+    assert identity(compute) == identity(others) == reference
     for key, value in {"seed": 1, "masking.final_rate": 0.2, "model.layers": 1, "pretrain.steps": 13}.items():
         assert identity({key: value}) != reference, key
     write_shards(mine / "tokens" / "train", [[[5, 6], [7]]] * 60, tokenizer=mine / "tokenizer")
@@ -129,9 +137,9 @@ def test_the_identity_of_a_run_is_what_shapes_it(mine):
 
 
 def test_without_nsp_words_alone_are_learned_and_reported(mine, capsys):
-    params = tiny_params({"pretrain.nsp": False})
+    params = settings({"pretrain.nsp": False})
     pretrain(params, paths(mine), CPU)
-    assert set(read_json(mine / "out" / "reports" / "timing.json")) == {"seconds", "tokens_per_second"}
+    assert set(read_json(TIMING)) == {"seconds", "tokens_per_second"}
     closing = capsys.readouterr().out.splitlines()[-1]
     assert "tokens per second; training mlm_loss" in closing
     assert "nsp" not in closing
@@ -145,7 +153,7 @@ def test_without_nsp_words_alone_are_learned_and_reported(mine, capsys):
 
 
 def test_a_run_of_two_lengths_says_so(mine, capsys):
-    params = tiny_params({"pretrain.final_seq_length": 32, "pretrain.final_share": 0.25})
+    params = settings({"pretrain.final_seq_length": 32, "pretrain.final_share": 0.25})
     pretrain(params, paths(mine), CPU)
     said = capsys.readouterr().out
     rows = read_csv(mine / "out" / "reports" / "train.csv")
@@ -160,11 +168,11 @@ def test_a_run_of_two_lengths_says_so(mine, capsys):
 
 def test_a_second_length_with_too_few_examples_is_told_before_the_first_update(mine):
     changes = {"pretrain.final_seq_length": 32, "pretrain.final_share": 0.25}
-    short, long = Objective(mine, tiny_params(changes)).batches.counts
+    short, long = Objective(mine, settings(changes)).batches.counts
     batch = 2 * long["windows"] + 1
     assert batch <= 2 * short["windows"]
     with pytest.raises(UserError) as error:
-        pretrain(tiny_params(changes | {"pretrain.global_batch": batch}), paths(mine), CPU)
+        pretrain(settings(changes | {"pretrain.global_batch": batch}), paths(mine), CPU)
     assert str(error.value) == (
         f"the train split gives {batch - 1} examples, fewer than pretrain.global_batch {batch} at final_seq_length 32: "
         "lower it, or add articles"
@@ -172,18 +180,18 @@ def test_a_second_length_with_too_few_examples_is_told_before_the_first_update(m
     # One piece of a longer pair.
     write_shards(mine / "tokens" / "train", [[[5] * 21]] * 60, tokenizer=mine / "tokenizer")
     with pytest.raises(UserError, match="no sentence pairs at final_seq_length 48 "):
-        pretrain(tiny_params({"model.max_positions": 48, "pretrain.final_seq_length": 48}), paths(mine), CPU)
+        pretrain(settings({"model.max_positions": 48, "pretrain.final_seq_length": 48}), paths(mine), CPU)
 
 
 def test_the_bias_starts_at_the_frequencies_of_the_tokens(data):
     shards = TokenShards(data / "tokens" / "train")
-    model = new_model(tiny_params(), VOCAB_SIZE, shards)
+    model = new_model(settings(), VOCAB_SIZE, shards)
     counts = np.ones(VOCAB_SIZE)
     for shard in shards:
         np.add.at(counts, shard.tokens, 1)
     expected = torch.tensor(np.log(counts / counts.sum()), dtype=torch.float32)
     torch.testing.assert_close(model.mlm.decoder.bias.detach(), expected)
-    model = new_model(tiny_params({"pretrain.unigram_bias": False}), VOCAB_SIZE, shards)
+    model = new_model(settings({"pretrain.unigram_bias": False}), VOCAB_SIZE, shards)
     assert not model.mlm.decoder.bias.any()
 
 
@@ -195,7 +203,7 @@ def test_a_run_that_ends_without_a_number_says_so_and_keeps_the_best(mine, monke
         return {"mlm_loss": 1.0, "mlm_accuracy": 0.5, "nsp_loss": 0.5, "nsp_accuracy": 0.5, "loss": next(scores)}
 
     monkeypatch.setattr(PretrainingObjective, "evaluate", evaluate)
-    pretrain(tiny_params(), paths(mine), CPU)
+    pretrain(settings(), paths(mine), CPU)
     metrics = read_json(mine / "out" / "reports" / "metrics.json")
     assert metrics["diverged"] is True
     assert (metrics["best"]["step"], metrics["best"]["loss"], metrics["last"]["loss"]) == (8, 1.5, None)
@@ -261,7 +269,7 @@ def no_validation(mine):
 def test_data_that_does_not_fit_is_told_in_one_line(mine, spoil, expected):
     spoil(mine)
     with pytest.raises(UserError, match=expected) as error:
-        pretrain(tiny_params(), paths(mine), CPU)
+        pretrain(settings(), paths(mine), CPU)
     assert "\n" not in str(error.value)
     assert not (mine / "out").exists()
 
@@ -270,12 +278,12 @@ def test_a_validation_set_of_another_tokenizer_is_told(mine):
     other_tokenizer(mine)
     write_shards(mine / "tokens" / "train", [[[5, 6], [7]]] * 60, tokenizer=mine / "tokenizer")
     with pytest.raises(UserError, match=r"validation set was made with another tokenizer .*: run `dvc repro premask`"):
-        pretrain(tiny_params(), paths(mine), CPU)
+        pretrain(settings(), paths(mine), CPU)
 
 
 def test_one_document_is_enough_without_nsp(mine):
     corpus_of_one_document(mine)
-    pretrain(tiny_params({"pretrain.nsp": False, "pretrain.steps": 3}), paths(mine), CPU)
+    pretrain(settings({"pretrain.nsp": False, "pretrain.steps": 3}), paths(mine), CPU)
     assert read_json(mine / "out" / "reports" / "metrics.json")["steps"] == 3
 
 
@@ -288,7 +296,7 @@ def test_true_pairs_are_class_zero_in_transformers(tmp_path):
     documents = [[draw.choices((2 * d, 2 * d + 1), k=draw.randint(2, 6)) for _ in range(4)] for d in range(3, 48)]
     data = write_data(tmp_path)
     write_shards(data / "tokens" / "train", documents, tokenizer=data / "tokenizer")
-    params = tiny_params(
+    params = settings(
         {
             "pretrain.global_batch": 40, "pretrain.micro_batch": 40, "pretrain.steps": 120,
             "pretrain.optimizer": "adamw", "pretrain.peak_lr": 0.02,
@@ -299,7 +307,8 @@ def test_true_pairs_are_class_zero_in_transformers(tmp_path):
     (batch,) = objective.microbatches(0)
     objective.microbatches = lambda _: [batch]
     run(objective, params, tmp_path / "runs")
-    export(tmp_path / "model", objective.model, "BertForPreTraining", data / "tokenizer", "", {})
+    files = TokenizerFiles(*files_for_model(data / "tokenizer", params.model.max_positions))
+    export(tmp_path / "model", objective.model, "BertForPreTraining", files, "", {})
     model = transformers.BertForNextSentencePrediction.from_pretrained(tmp_path / "model").eval()
     with torch.no_grad():
         logits = model(
@@ -324,7 +333,7 @@ def test_scores_do_not_depend_on_how_training_is_set_up(data):
     """Evaluation has no dropout, no bfloat16 and no microbatch."""
     scores = []
     for changes in ({}, {"model.dropout": 0.5}, {"pretrain.precision": "bf16"}, {"pretrain.micro_batch": 1}):
-        objective = Objective(data, tiny_params(changes))
+        objective = Objective(data, settings(changes))
         objective.model.train()
         scores.append(objective.evaluate())
         assert objective.model.training

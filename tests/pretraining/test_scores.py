@@ -3,11 +3,11 @@ import math
 import pytest
 import torch
 
-from maskline.evaluation import intrinsic
 from maskline.examples.premasked import read_premasked
 from maskline.model.directory import load_pretraining_model
 from maskline.model.heads import pretraining_losses
-from maskline.model.inputs import to_inputs
+from maskline.pretraining import scores
+from maskline.pretraining.inputs import to_inputs
 from maskline.pretraining.scores import perplexity, pretraining_metrics, pretraining_sums
 from maskline.tokenization.load import load_tokenizer
 
@@ -24,7 +24,7 @@ def _scored(tiny_project):
 def test_scores_do_not_depend_on_the_batch_size(scored, monkeypatch):
     results = []
     for size in (8, 64):
-        monkeypatch.setattr(intrinsic, "BATCH", size)
+        monkeypatch.setattr(scores, "BATCH", size)
         results.append(pretraining_metrics(pretraining_sums(*scored, CPU), nsp=True))
     assert results[0] == pytest.approx(results[1], rel=1e-6)  # float32 sums in another order
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from maskline.core.errors import UserError
-from maskline.core.storage import sha256
+from maskline.core.storage import TIMINGS, sha256
 from maskline.examples.masking import Masker
 from maskline.examples.premasked import read_premasked
 from maskline.pretraining.run import Paths, PretrainingObjective, new_batches, new_model
@@ -70,8 +70,8 @@ def pretraining_paths(data, out="out"):
 
 def contents(folder):
     """Return the SHA-256 of every file below `folder` but those that tell the time."""
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "timing.json"]
-    return {path.relative_to(folder).as_posix(): sha256(path) for path in files}
+    files = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {name.as_posix(): sha256(path) for name, path in files.items() if TIMINGS.name not in name.parts}
 
 
 def newest_state(root):

@@ -6,9 +6,8 @@ import time
 from functools import partial
 
 import pytest
-from ruamel.yaml import YAML
 
-from tests.tiny import settings
+from tests.tiny import write_settings
 from tests.training.faults import kill_at_file_operation, record_file_operations
 from tests.training.processes import Command
 from tests.training.runs import contents, pretraining_paths
@@ -30,8 +29,7 @@ class Pretraining:
         self.root = root
         self.options = vars(pretraining_paths(data))
         self.params = root / "params.yaml"
-        with self.params.open("w", encoding="utf-8") as file:
-            YAML(typ="safe", pure=True).dump(settings(CHANGES), file)
+        write_settings(root, CHANGES)
 
     def start(self, folder, *faults):
         folder.mkdir(exist_ok=True)

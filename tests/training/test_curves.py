@@ -3,8 +3,8 @@
 from functools import partial
 
 import pytest
-from maskline.storage import read_csv
 
+from maskline.core.storage import read_csv
 from tests.tiny import tiny_params
 from tests.training import faults
 from tests.training.processes import Command, group
@@ -93,7 +93,7 @@ def test_one_of_two_processes_writes_the_curves(data, tmp_path):
 
 def test_a_row_does_not_wait_for_what_follows_it(data, tmp_path):
     """The training row is there before the score of the same step, and the score before its state is saved."""
-    params = tiny_params(CHANGES)
+    params = tiny_params(CHANGES).pretraining()
     objective, found = Objective(data, params), []
     evaluate, update_ranges = objective.evaluate, objective.update_ranges
 

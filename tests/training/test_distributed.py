@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from ruamel.yaml import YAML
 
 from maskline.core.storage import read_csv, read_json
 from maskline.examples.premasked import premask, read_premasked
@@ -15,7 +14,7 @@ from maskline.model.directory import load_pretraining_model
 from maskline.pretraining.run import pretrain
 from maskline.pretraining.scores import pretraining_sums
 from maskline.training.distributed import rank, ranks, sum_gradients, sum_over_ranks
-from tests.tiny import SPECIAL, random_documents, settings, tiny_params, write_data, write_shards
+from tests.tiny import SPECIAL, random_documents, tiny_params, write_data, write_settings, write_shards
 from tests.training.runs import CPU, Objective, pretraining_paths
 
 ROOT = Path(__file__).parents[2]
@@ -36,11 +35,10 @@ def _folder(tmp_path_factory):
     write_shards(root / "tokens" / "validation", random_documents(120, seed=1), tokenizer=root / "tokenizer")
     premask(tiny_params().premask, root / "tokens" / "validation", root / "tokenizer", root / "validation")
     assert len(read_premasked(root / "validation")) > 130
-    objective = Objective(root, tiny_params(CHANGES))
+    objective = Objective(root, tiny_params(CHANGES).pretraining())
     sizes = [len(objective.examples(step)) for step in range(20)]
     assert 2 in sizes  # a single part: the second process has nothing to do in this step
-    with (root / "params.yaml").open("w", encoding="utf-8") as file:
-        YAML(typ="safe", pure=True).dump(settings(CHANGES), file)
+    write_settings(root, CHANGES)
     return root
 
 
@@ -49,7 +47,7 @@ def _alone(folder, tmp_path_factory):
     """Return the rows and the last model of one process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("alone"))
-        pretrain(tiny_params(CHANGES), pretraining_paths(folder, "alone"), CPU)
+        pretrain(tiny_params(CHANGES).pretraining(), pretraining_paths(folder, "alone"), CPU)
     return folder / "alone"
 
 
@@ -118,7 +116,7 @@ def test_a_run_of_one_process_goes_on_with_two(folder, alone, tmp_path):
 
 @pytest.mark.parametrize("processes", [2, 7])
 def test_every_example_is_scored_by_one_process(folder, processes):
-    objective = Objective(folder, tiny_params(CHANGES))
+    objective = Objective(folder, tiny_params(CHANGES).pretraining())
     whole = pretraining_sums(objective.model, objective.validation, SPECIAL, CPU)
     parts = [
         pretraining_sums(objective.model, objective.validation, SPECIAL, CPU, number, processes)

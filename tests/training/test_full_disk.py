@@ -25,7 +25,7 @@ PARAMS = tiny_params(
         "model.layers": 1, "pretrain.steps": 3, "pretrain.warmup_steps": 1, "pretrain.evaluate_every": 3,
         "pretrain.checkpoint_every": 1, "pretrain.log_every": 1,
     }
-)  # fmt: skip
+).pretraining()  # fmt: skip
 
 
 class Disk:
@@ -124,7 +124,16 @@ def test_a_disk_that_fills_up_within_a_row_of_a_curve_leaves_no_half_of_it(data,
         assert curves(root) == whole
 
 
-STAGES = ["fetch", "tokenizer", "tokenize", "premask", "pretrain", "finetune", "evaluate", "plot"]
+STAGES = [
+    "fetch", "tokenizer", "tokenize", "premask", "pretrain", "evaluate",
+    "dataset sentiment", "finetune sentiment", "scratch sentiment", "score sentiment", "plot",
+]  # fmt: skip
+
+
+def stage(command, folder, *faults):
+    """Return a stage such as `finetune sentiment` as a process in `folder`."""
+    name, *arguments = command.split()
+    return Command(name, arguments, folder, faults)
 
 
 @pytest.fixture(name="project", scope="module")
@@ -132,10 +141,11 @@ def _project(tmp_path_factory):
     """Return a small project in which every stage has run."""
     folder = tmp_path_factory.mktemp("project")
     shutil.copy(ROOT / "params.yaml", folder)
+    shutil.copytree(ROOT / "tasks", folder / "tasks")
     write_texts(folder)
     change(folder, SETTINGS | {"pretrain.steps": 4, "pretrain.evaluate_every": 2, "pretrain.checkpoint_every": 2})
-    for stage in STAGES:
-        command = Command(stage, ["sentiment"] if stage == "finetune" else [], folder)
+    for name in STAGES:
+        command = stage(name, folder)
         assert command.wait() == 0, command.complaint
     return folder
 
@@ -150,27 +160,31 @@ def may_mount():
 
 @pytest.mark.skipif(not may_mount(), reason="this user may mount no file system, not even in a namespace of its own")
 @pytest.mark.parametrize(
-    ("stage", "full"),
+    ("name", "full"),
     [
         ("fetch", "data/corpus"),
-        ("fetch", "data/tasks"),
+        ("dataset sentiment", "data/tasks/sentiment"),
         ("tokenizer", "data/tokenizer"),
         ("tokenize", "data/tokens"),
         ("premask", "data/validation"),
         ("pretrain", ".runs"),
         ("pretrain", "data/models/pretrained"),
         ("pretrain", "reports/pretrain"),
-        ("finetune", "data/models/sentiment-scratch"),
-        ("finetune", "reports/finetune"),
+        ("pretrain", ".timings"),
+        ("finetune sentiment", "data/models/sentiment"),
+        ("finetune sentiment", "reports/tasks/sentiment/finetune"),
+        ("scratch sentiment", "data/models/sentiment-scratch"),
+        ("scratch sentiment", "reports/tasks/sentiment/scratch"),
+        ("score sentiment", "reports/tasks/sentiment"),
         ("evaluate", "reports/evaluate"),
         ("plot", "reports/figures"),
     ],
 )
-def test_a_disk_that_is_really_full_is_one_line_that_names_the_file(project, tmp_path, stage, full):
+def test_a_disk_that_is_really_full_is_one_line_that_names_the_file(project, tmp_path, name, full):
     folder = shutil.copytree(project, tmp_path / "project")
     (folder / full).mkdir(exist_ok=True)
     mount = partial(mount_small_disk, folder / full)
-    command = Command(stage, ["sentiment"] if stage == "finetune" else [], folder, [mount])
+    command = stage(name, folder, mount)
     assert command.wait() == 1
     found = re.fullmatch(
         r"error: the disk is full \((.*)\): make room and run the same command again\n", command.complaint
@@ -178,7 +192,7 @@ def test_a_disk_that_is_really_full_is_one_line_that_names_the_file(project, tmp
     assert found, command.complaint
     assert found[1].startswith(full)
     # What is kept of it is of use, or in nobody's way.
-    command = Command(stage, ["sentiment"] if stage == "finetune" else [], folder)
+    command = stage(name, folder)
     assert command.wait() == 0, command.complaint
     same = {name: digest for name, digest in contents(project).items() if not name.endswith((".out", ".err"))}
     assert {name: digest for name, digest in contents(folder).items() if not name.endswith((".out", ".err"))} == same

@@ -12,7 +12,7 @@ from torch import nn
 from maskline.core.errors import UserError
 from maskline.core.labels import IGNORE_INDEX
 from maskline.model.heads import pretraining_losses
-from maskline.model.inputs import to_inputs
+from maskline.pretraining.inputs import to_inputs
 from maskline.training import loop
 from maskline.training.loop import Progress, _accumulate
 from tests.tiny import tiny_params
@@ -20,7 +20,8 @@ from tests.training.runs import CPU, Objective, newest_state, run, run_in_parts,
 
 
 def params(**changes):
-    return tiny_params({"model.dropout": 0.1} | {key.replace("__", "."): value for key, value in changes.items()})
+    changes = {key.replace("__", "."): value for key, value in changes.items()}
+    return tiny_params({"model.dropout": 0.1} | changes).pretraining()
 
 
 def test_one_batch_is_learned_by_heart(data):

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from maskline.model.bert import SelfAttention
-from maskline.model.heads import ClassificationModel, PretrainingModel
+from maskline.model.heads import PretrainingModel
+from maskline.tasks.classification.model import ClassificationModel
 from maskline.training.optimizers import Muon, build_optimizers, orthogonalize, parameter_groups
 from tests.tiny import VOCAB_SIZE, tiny_params
 

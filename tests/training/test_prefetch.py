@@ -8,13 +8,8 @@ import torch
 from maskline.core.errors import UserError
 from maskline.training.devices import choose_loaders, place
 from maskline.training.prefetch import prepared
-from tests.tiny import tiny_params, write_data
+from tests.tiny import tiny_params
 from tests.training.runs import Objective, newest_state, run, same
-
-
-@pytest.fixture(name="data", scope="module")
-def _data(tmp_path_factory):
-    return write_data(tmp_path_factory.mktemp("data"))
 
 
 @pytest.mark.parametrize("loaders", [0, 1, 2])
@@ -33,7 +28,7 @@ def test_nothing_is_left_to_prepare():
 
 
 def test_a_run_is_the_same_bit_for_bit_however_many_processes_prepare_it(data, tmp_path):
-    params = tiny_params({"model.dropout": 0.1, "pretrain.optimizer": "muon"})
+    params = tiny_params({"model.dropout": 0.1, "pretrain.optimizer": "muon"}).pretraining()
     alone = run(Objective(data, params), params, tmp_path / "0")
     ahead = run(Objective(data, params), params, tmp_path / "2", loaders=2)
     assert ahead.progress.train == alone.progress.train
@@ -42,7 +37,7 @@ def test_a_run_is_the_same_bit_for_bit_however_many_processes_prepare_it(data, t
 
 
 def test_an_interrupted_run_goes_on_with_another_number_of_processes(data, tmp_path):
-    params = tiny_params({"model.dropout": 0.1})
+    params = tiny_params({"model.dropout": 0.1}).pretraining()
     whole = run(Objective(data, params), params, tmp_path / "whole", loaders=2)
     with pytest.raises(UserError, match="interrupted after step 5 of"):
         run(Objective(data, params, interrupt_at=5), params, tmp_path / "parts")
@@ -71,7 +66,7 @@ def test_by_default_batches_are_prepared_ahead_for_a_gpu_alone(device, asked, co
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:The .grad attribute")  # of torch's own compiler
 @pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a compiler of C++")
 def test_compiled_layers_compute_the_same(data):
-    params = tiny_params({"model.layers": 1, "model.dropout": 0.0})
+    params = tiny_params({"model.layers": 1, "model.dropout": 0.0}).pretraining()
     losses, gradients = [], []
     for compiled in (False, True):
         objective = Objective(data, params)

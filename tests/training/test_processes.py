@@ -5,10 +5,9 @@ from functools import partial
 
 import pytest
 import torch
-from ruamel.yaml import YAML
 
 from maskline.core.storage import read_csv
-from tests.tiny import settings, tiny_params
+from tests.tiny import tiny_params, write_settings
 from tests.training import faults
 from tests.training.processes import Command, group
 from tests.training.runs import Objective, contents, newest_state, pretraining_paths
@@ -27,8 +26,7 @@ CHANGES = {
 def options(data, folder, changes=None):
     """Return the arguments of a small run in `folder`, which is made."""
     folder.mkdir(exist_ok=True)
-    with (folder / "params.yaml").open("w", encoding="utf-8") as file:
-        YAML(typ="safe", pure=True).dump(settings(CHANGES | (changes or {})), file)
+    write_settings(folder, CHANGES | (changes or {}))
     out = {name: folder / "out" / name for name in ("best", "last", "reports")}
     paths = {"params": folder / "params.yaml", **vars(pretraining_paths(data)), **out}
     return [text for name, path in paths.items() for text in (f"--{name}", path)]
@@ -174,7 +172,7 @@ def test_what_has_no_gradient_on_any_process_stays_as_it_is(data, tmp_path, proc
     arguments = options(data, tmp_path, changes)
     outcome(group(processes, "pretrain", arguments, tmp_path, [(None, at(6, faults.interrupt))]))
     weights = newest_state(tmp_path / ".runs")["weights"]
-    initial = Objective(data, tiny_params(CHANGES | changes)).model.state_dict()
+    initial = Objective(data, tiny_params(CHANGES | changes).pretraining()).model.state_dict()
     untrained = [name for name in weights if name.startswith(("encoder.pooler.", "nsp."))]
     assert len(untrained) == 4
     for name, tensor in weights.items():

@@ -8,19 +8,20 @@ import sys
 import numpy as np
 import pytest
 import transformers
-from maskline.tasks.data import write_task
-from maskline.tasks.sources import TaskSource
 
-from maskline.core.storage import MANIFEST, read_json, sha256
+from maskline.core.storage import MANIFEST, read_json, sha256, write_csv
 from maskline.corpus.articles import Article
-from maskline.evaluation.masks import fill_masks
+from maskline.dataset.write import write_dataset
 from maskline.evaluation.samples import sample_page
 from maskline.examples.premasked import premask, read_premasked
 from maskline.finetuning.run import Paths, finetune
+from maskline.inference.fill import fill_masks
 from maskline.model.directory import load_pretraining_model
 from maskline.pretraining.run import pretrain
 from maskline.shards.store import TokenShards
 from maskline.shards.tokenize import write_tokens
+from maskline.tasks.classification.examples import Examples
+from maskline.tasks.classification.task import make_task
 from maskline.tokenization.load import load_tokenizer
 from maskline.vocabulary.build import build
 from maskline.vocabulary.save import save
@@ -59,6 +60,8 @@ def _made(request, tmp_path_factory):
     write_theirs(root / "theirs", tokens)
     pretrained = {"name": str(root / "theirs"), "revision": None, "segmented": False}
     changes = {f"tokenizer.{key}": value for key, value in (chosen | {"pretrained": pretrained}).items()}
+    files = {"source": "files", "encoding": "utf-8", "files.paths": [str(root / "texts.csv")]}
+    changes |= {f"sentiment:dataset.{key}": value for key, value in files.items()}
     params = tiny_params({"pretrain.steps": 4, "pretrain.evaluate_every": 2, "pretrain.warmup_steps": 1} | changes)
     built = build(lambda: [article.text for article in articles], params.tokenizer, "en")
     save(built.tokenizer.backend, root / "tokenizer", params.tokenizer, built.provenance, built.settings)
@@ -70,16 +73,20 @@ def _made(request, tmp_path_factory):
         )  # fmt: skip
     premask(params.premask, root / "tokens" / "validation", root / "tokenizer", root / "validation")
     texts = [
-        (f"the {'games' if n % 2 else 'play'} of " + "! " * (n // 2), ["negative", "positive"][n % 2])
+        {
+            "text": f"the {'games' if n % 2 else 'play'} of " + "! " * (n // 2),
+            "sentiment": ["negative", "positive"][n % 2],
+        }
         for n in range(120)
     ]
-    write_task(root / "task", "sentiment", TaskSource(texts, {}, "none"), params.tasks["sentiment"])
+    write_csv(root / "texts.csv", texts, ("text", "sentiment"))
+    write_dataset(root / "task", "sentiment", params.task("sentiment").dataset, Examples())
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        pretrain(params, pretraining_paths(root), CPU)
+        pretrain(params.pretraining(), pretraining_paths(root), CPU)
         tuned, start = root / "tuned", root / "out" / "best"
-        outs = (tuned / "model", tuned / "scratch", tuned / "reports")
-        finetune("sentiment", params, Paths(root / "task", start, root / "tokenizer", *outs), CPU)
+        paths = Paths(root / "task", root / "tokenizer", tuned / "model", tuned / "reports", start)
+        finetune("sentiment", make_task, params.finetuning("sentiment"), paths, CPU)
     return root, request.param
 
 
