@@ -170,7 +170,6 @@ def may_mount():
         ("pretrain", ".runs"),
         ("pretrain", "data/models/pretrained"),
         ("pretrain", "reports/pretrain"),
-        ("pretrain", ".timings"),
         ("finetune sentiment", "data/models/sentiment"),
         ("finetune sentiment", "reports/tasks/sentiment/finetune"),
         ("scratch sentiment", "data/models/sentiment-scratch"),
