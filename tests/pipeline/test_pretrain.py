@@ -8,13 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
 
 from maskline.core import storage
 from maskline.training import states
 from pipeline import cli
 from pipeline.pretrain import main
-from tests.tiny import settings, write_data
+from tests.tiny import write_data, write_settings
 from tests.training.runs import contents, pretraining_paths
 
 ROOT = Path(__file__).parents[2]
@@ -32,8 +31,7 @@ def _folder(tmp_path, monkeypatch):
     """Return tiny data and params.yaml in the current folder, where `.runs` goes."""
     monkeypatch.chdir(tmp_path)
     write_data(tmp_path)
-    with (tmp_path / "params.yaml").open("w", encoding="utf-8") as file:
-        YAML(typ="safe", pure=True).dump(settings(CHANGES), file)
+    write_settings(tmp_path, CHANGES)
     return tmp_path
 
 

@@ -1,10 +1,13 @@
 """The pipeline under DVC: what runs, what does not, and that an interrupted run loses nothing."""
 
+import gzip
 import re
 import shutil
 import subprocess
 import time
 from io import StringIO
+from itertools import islice
+from pathlib import Path
 
 import psutil
 import pytest
@@ -12,10 +15,12 @@ from ruamel.yaml import YAML
 
 from maskline.core.storage import read_csv, read_json
 from maskline.settings.params import load
-from tests.project import ENVIRONMENT, call
+from tests.project import ENVIRONMENT, call, change
 
 DATA = ["fetch", "tokenizer", "tokenize", "premask"]
-AFTER = {"finetune@sentiment", "evaluate", "plot"}
+AFTER = {"finetune@sentiment", "score@sentiment", "evaluate", "plot"}
+BESIDE = {"dataset@sentiment", "scratch@sentiment"}
+"""Stages that need no pretrained model."""
 
 
 def ran(output):
@@ -42,7 +47,7 @@ def project(reproduced, tmp_path):
 
 
 def test_a_second_repro_has_nothing_to_do(project):
-    assert set(outs(project)) == {*DATA, "pretrain", *AFTER}
+    assert set(outs(project)) == {*DATA, "pretrain", *AFTER, *BESIDE}
     assert not ran(call(project, "dvc repro").stdout)
 
 
@@ -76,10 +81,85 @@ def test_the_network_would_have_been_refused(project):
 def test_another_model_runs_from_pretrain_on_and_a_small_number_stays_one(project):
     done = call(project, "dvc exp run -S model.layers=3 -S pretrain.peak_lr=0.00001 -S pretrain.epochs=1 pretrain")
     assert ran(done.stdout) == ["pretrain"]
-    assert set(ran(call(project, "dvc repro --dry").stdout)) == AFTER
+    assert set(ran(call(project, "dvc repro").stdout)) == AFTER | {"scratch@sentiment"}
     assert read_json(project / "data" / "models" / "pretrained" / "config.json")["num_hidden_layers"] == 3
     assert load(project / "params.yaml").pretrain.peak_lr == 1e-5
     assert max(float(row["lr"]) for row in read_csv(project / "reports" / "pretrain" / "train.csv")) <= 1e-5
+
+
+SST2 = Path("../shared/data/sst2")
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """Return a file of labelled texts: some of SST-2 where it is there, else of our own."""
+    path = tmp_path / "texts.tsv"
+    if SST2.is_dir():
+        with gzip.open(SST2 / "train.tsv.gz", "rt") as file:
+            path.write_text("".join(islice(file, 200)))
+    else:
+        path.write_text(
+            "label\tsentence\n" + "".join(f"{n % 2}\tit is {('bad', 'good')[n % 2]} {n}\n" for n in range(99))
+        )
+    return path
+
+
+def test_a_task_is_switched_on_and_off(project, texts):
+    settings = project / "tasks" / "sst.yaml"
+    shutil.copy(project / "tasks" / "sentiment.yaml", settings)
+    change(
+        project,
+        {
+            f"tasks/sst.yaml:dataset.{key}": value
+            for key, value in {
+                "text_column": "sentence", "label_column": "label", "labels": ["0", "1"], "files.paths": [str(texts)]
+            }.items()
+        },
+    )  # fmt: skip
+    own = {f"{stage}@sst" for stage in ("dataset", "finetune", "scratch", "score")}
+    done = call(project, "dvc exp run -n on -S '+tasks.sst=classification'")
+    assert set(ran(done.stdout)) == own | {"plot"}  # which draws its figures
+    assert read_json(project / "reports" / "tasks" / "sst" / "metrics.json")["accuracy"] >= 0
+    for task in ("sst", "sentiment"):
+        assert (project / "reports" / "figures" / f"{task}-finetuning.png").is_file()
+        assert f"{task} accuracy" in call(project, "python -m pipeline.results").stdout
+
+    # Its settings rerun its own stages, and what is not new is not counted for it.
+    done = call(project, "dvc exp run -n longer -S tasks/sst.yaml:+finetune.epochs=1 finetune@sst")
+    assert set(ran(done.stdout)) == {"finetune@sst"}
+    call(project, "python -m pipeline.compare")
+    cells = {row["experiment"]: row["tasks.sst.accuracy"] for row in read_csv(project / "reports" / "comparison.csv")}
+    assert cells["on"]
+    assert not cells["longer"]
+
+    call(project, "git restore . && rm tasks/sst.yaml reports/comparison.*")
+    done = call(project, "dvc exp run -n off -S '~tasks.sentiment'")
+    assert set(ran(done.stdout)) == {"plot"}
+    named = [path for path in (project / "reports").rglob("*") if re.search(r"sentiment|sst", str(path))]
+    assert not named
+    assert "sentiment" not in call(project, "python -m pipeline.results").stdout
+    assert "sentiment" not in call(project, "dvc metrics show").stdout
+    assert (
+        "sentiment"
+        not in call(project, "git ls-tree -r --name-only refs/exps/exec/APPLY -- reports", check=False).stdout
+    )
+    call(project, "git restore . && dvc checkout --force")
+
+
+def test_curves_are_there_while_a_run_trains(project):
+    command = ["dvc", "exp", "run", "-S", "seed=3", "-S", "pretrain.epochs=4", "-S", "pretrain.log_every=1", "pretrain"]
+    with subprocess.Popen(
+        command, cwd=project, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as running:
+        deadline = time.monotonic() + 90
+        while not (
+            curves := [path for path in project.glob(".runs/*/train.csv") if len(path.read_text().splitlines()) > 2]
+        ):
+            assert time.monotonic() < deadline
+            assert running.poll() is None
+            time.sleep(0.01)
+        assert read_csv(curves[0])[1]["step"] == "2"
+        running.wait()
 
 
 def test_a_preset_that_torchrun_trained_is_an_experiment(project):
@@ -98,7 +178,7 @@ def test_a_preset_that_torchrun_trained_is_an_experiment(project):
 
 
 def test_after_an_experiment_that_fails_the_reference_comes_back(project):
-    failed = call(project, "dvc exp run -S tasks.sentiment.label_column=mood", check=False)
+    failed = call(project, "dvc exp run -S tasks/sentiment.yaml:dataset.label_column=mood", check=False)
     assert "reviews.csv has no column mood: it has text, sentiment" in failed.stderr
     assert "Traceback" not in failed.stderr
     call(project, "git restore . && dvc checkout --force")

@@ -20,6 +20,7 @@ from maskline.vocabulary.wordpiece import train
 def _data(tmp_path):
     """Write params, a corpus and a tokenizer to the temporary directory."""
     settings = read_yaml(Path("params.yaml"))
+    settings["tasks"] = {}
     settings["tokenizer"]["vocab_size"] = 150
     settings["tokenize"]["shard_tokens"] = 300
     YAML().dump(settings, tmp_path / "params.yaml")

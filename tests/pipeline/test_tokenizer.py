@@ -23,6 +23,7 @@ def _corpus(tmp_path):
 
 def run(corpus, out="out", seed="0", **tokenizer):
     settings = read_yaml(Path("params.yaml"))
+    settings["tasks"] = {}
     settings["tokenizer"] |= {"vocab_size": 200} | tokenizer
     YAML().dump(settings, corpus.parent / "params.yaml")
     command = [sys.executable, "-m", "pipeline.tokenizer", "--params", str(corpus.parent / "params.yaml")]

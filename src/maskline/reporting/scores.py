@@ -12,7 +12,7 @@ from maskline.core.storage import read_json
 EVALUATE = "evaluate"
 TASKS = "tasks"
 SCORE = "score"
-_ANEW = "run `dvc repro` to write it anew"
+_AGAIN = "run `dvc repro` to write it again"
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ def to_scores(metrics: Any, report: Any, metrics_name: str, report_name: str) ->
         UserError: one holds something else.
     """
     if not isinstance(metrics, Mapping):
-        raise UserError(f"{metrics_name} has no metrics by name: {_ANEW}")
+        raise UserError(f"{metrics_name} has no metrics by name: {_AGAIN}")
     flat = flatten(metrics)
     for key, value in flat.items():
         if value is not None and not isinstance(value, int | float):
-            raise UserError(f"{metrics_name}: {key} is {value!r}, no number: {_ANEW}")
+            raise UserError(f"{metrics_name}: {key} is {value!r}, no number: {_AGAIN}")
     try:
         return Scores(
             flat,
@@ -71,7 +71,7 @@ def to_scores(metrics: Any, report: Any, metrics_name: str, report_name: str) ->
             ),
         )
     except (KeyError, TypeError) as error:
-        raise UserError(f"{report_name} is no report of scores ({error}): {_ANEW}") from None
+        raise UserError(f"{report_name} is no report of scores ({error}): {_AGAIN}") from None
 
 
 def _made(kind: type[Any], contents: Sequence[Mapping[str, Any]]) -> list[Any]:
