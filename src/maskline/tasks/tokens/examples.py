@@ -1,0 +1,123 @@
+"""From records to tagged sentences: the columns `words` and `tags`, indices into the tags that the manifest lists."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from maskline.core.errors import UserError
+from maskline.corpus.articles import clean_line
+from maskline.corpus.split import TaskSplit
+from maskline.dataset.source import Part, Reader
+from maskline.dataset.write import Example, Facts, Row
+from maskline.records.files import Record, open_text, read_jsonl, read_parquet
+
+if TYPE_CHECKING:
+    from maskline.tasks.tokens.settings import TokensDataset
+
+WORDS, TAGS = "words", "tags"
+SCHEMA = pa.schema({WORDS: pa.list_(pa.string()), TAGS: pa.list_(pa.int8())})
+
+
+def read_tagged_lines(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
+    """Yield sentences of lines `word TAB tag`, or with spaces between, and further columns before the tag.
+
+    Raises:
+        UserError: a line has one column.
+    """
+    words: list[str] = []
+    tags: list[str] = []
+    with open_text(path, encoding) as file:
+        for number, line in enumerate(file, 1):
+            columns = line.split("\t") if "\t" in line else line.split()
+            if not line.strip():
+                if words:
+                    yield {WORDS: words, TAGS: tags}
+                words, tags = [], []
+            elif len(columns) < 2:
+                raise UserError(f"{path}, line {number} has one column: a word and its tag are needed")
+            else:
+                words.append(columns[0])
+                tags.append(columns[-1].strip())
+    if words:
+        yield {WORDS: words, TAGS: tags}
+
+
+LINES = dict.fromkeys((".tsv", ".txt", ".conll", ".bio"), read_tagged_lines)
+READERS: dict[str, Reader] = {**LINES, ".jsonl": read_jsonl, ".parquet": read_parquet}
+
+
+def tag_names(types: Sequence[str]) -> list[str]:
+    """Return the tags of these types of entities: O, B-X and I-X of the first type, and so on (IOB2)."""
+    return ["O", *(f"{mark}-{name}" for name in types for mark in "BI")]
+
+
+class Examples:
+    """How tagged sentences are made of records."""
+
+    def __init__(self) -> None:
+        self._unknown = Counter[str]()
+
+    def schema(self, settings: "TokensDataset") -> pa.Schema:  # noqa: ARG002  # the same for all
+        """Return the columns."""
+        return SCHEMA
+
+    def readers(self) -> Mapping[str, Reader]:
+        """Return the readers of tagged lines and of files with columns."""
+        return READERS
+
+    def read(self, part: Part, settings: "TokensDataset", dropped: Counter[str]) -> Iterator[Example]:
+        """Yield the sentences; those with a tag that is not in `settings`, and those without text, are left out.
+
+        Raises:
+            UserError: a record has no such columns, or not as many tags as words.
+        """
+        ids = {tag: number for number, tag in enumerate(tag_names(settings.types))}
+        lines = part.name.removesuffix(".gz").endswith(tuple(LINES))
+        columns = (WORDS, TAGS) if lines else (settings.words_column, settings.tags_column)
+        dropped.update({"unknown_tag": 0, "empty": 0})
+        for record in part.records:
+            raw, tags = (_list(record, column, part.name) for column in columns)
+            if len(raw) != len(tags):
+                raise UserError(f"{part.name} has {len(raw)} words and {len(tags)} tags in one sentence: mend it")
+            unknown = [tag for tag in tags if tag not in ids]
+            self._unknown.update(unknown)
+            if unknown:
+                dropped["unknown_tag"] += 1
+                continue
+            words = [clean_line(word.removeprefix(settings.word_prefix)) for word in raw]
+            numbers = [ids[tag] for tag in tags]
+            if any(words):
+                yield Example(" ".join(words), tuple(numbers), {WORDS: words, TAGS: numbers})
+            else:
+                dropped["empty"] += 1
+
+    def facts(self, settings: "TokensDataset", splits: Mapping[TaskSplit, Sequence[Row]], section: str) -> Facts:
+        """Return the tags, how often each occurs in a split, and what other tags there were.
+
+        Raises:
+            UserError: a type never occurs.
+        """
+        tags = tag_names(settings.types)
+        counts = {split: Counter(number for row in rows for number in row[TAGS]) for split, rows in splits.items()}
+        for name in settings.types:
+            if not any(count[tags.index(f"B-{name}")] for count in counts.values()):
+                raise UserError(
+                    f"{section}.types: nothing is tagged B-{name}; unknown tags are "
+                    f"{', '.join(tag for tag, _ in self._unknown.most_common(10)) or 'none'}"
+                )
+        return Facts(
+            dataset={"labels": tags, "unknown_tags": dict(sorted(self._unknown.items()))},
+            splits={s: {"labels": {tag: count[n] for n, tag in enumerate(tags)}} for s, count in counts.items()},
+        )
+
+
+def _list(record: Record, column: str, name: str) -> list[str]:
+    if column not in record:
+        raise UserError(f"{name} has no column {column}: it has {', '.join(map(str, record))}")
+    values = record[column]
+    if not isinstance(values, list):
+        raise UserError(f"{name}: column {column} holds {type(values).__name__}, no list: name another")
+    return [str(value) for value in values]

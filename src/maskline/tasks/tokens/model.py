@@ -1,0 +1,25 @@
+"""The network of a tagger."""
+
+# Dimensions: N tokens of all sequences, M tagged tokens, D hidden, C tags.
+
+from torch import Tensor, nn
+
+from maskline.model.attention import Layout
+from maskline.model.heads import EncoderModel
+from maskline.model.settings import ModelParams
+
+
+class TokenModel(EncoderModel):
+    """The encoder with a linear classifier over single tokens (Devlin et al. 2019, sec. 5.3)."""
+
+    pooled = False
+
+    def __init__(self, params: ModelParams, vocab_size: int, tags: int, dropout: float) -> None:
+        super().__init__(params, vocab_size)
+        self.dropout = nn.Dropout(dropout)
+        self.classifier = nn.Linear(params.hidden, tags)
+
+    def forward(self, input_ids: Tensor, layout: Layout, positions: Tensor) -> Tensor:
+        """Score the tags of the tokens at `positions`, (M,) among the N of `input_ids`: -> (M, C) logits."""
+        x = self.encoder(input_ids, input_ids.new_zeros(len(input_ids)), layout)
+        return self.classifier(self.dropout(x.index_select(0, positions)))  # type: ignore[no-any-return]
