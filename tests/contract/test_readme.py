@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from maskline.core.storage import read_json
+from maskline.reporting.scores import read_scores
 from maskline.reporting.tables import results_markdown
-from maskline.settings.files import read_yaml
-from maskline.settings.params import parse
-from maskline.settings.presets import merge
+from maskline.settings.files import merge, read_yaml
+from maskline.settings.params import load, parse
 from tests.project import ENVIRONMENT, ROOT, call
 
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md")}
@@ -24,6 +23,7 @@ NOTHING = f"{REPRO}::test_a_second_repro_has_nothing_to_do"
 LAYERS = f"{REPRO}::test_another_model_runs_from_pretrain_on_and_a_small_number_stays_one"
 KILLED = f"{REPRO}::test_killed_and_run_again_is_the_same_as_uninterrupted_and_another_seed_is_not"
 TORCHRUN = f"{REPRO}::test_a_preset_that_torchrun_trained_is_an_experiment"
+SWITCHED = f"{REPRO}::test_a_task_is_switched_on_and_off"
 QUEUE = f"{REPRO}::test_a_queue_of_masking_rates_leaves_tokenizer_and_shards_alone"
 
 RUN = "run here, in a small copy"
@@ -57,10 +57,15 @@ VERIFIED = {
     "dvc exp run --temp -S seed=1": KILLED,
     "python -m pipeline.preset": RUN,
     "dvc exp run $(python -m pipeline.preset mlm-only)": RUN,
+    "dvc exp run -S '+tasks.reviews=classification'": SWITCHED,
+    "dvc exp run -S '~tasks.sentiment'": SWITCHED,
+    "dvc exp run -S tasks/sentiment.yaml:dataset.test_fraction=0.2": RUN,
+    "dvc exp run -S '+tasks.ner=tokens' -S 'tasks/ner.yaml:dataset.files.paths=[texts/train.tsv]'": FILES,
     "dvc exp run $(python -m pipeline.preset arabic-mlm) -S corpus.source=files "
-    "-S 'corpus.files.paths=[texts/*.jsonl.gz]' -S tokenizer.kind=wordpiece -S tasks.sentiment.source=files "
-    "-S 'tasks.sentiment.files.paths=[texts/tweets.tsv]' -S tasks.sentiment.encoding=utf-8 "
-    "-S tasks.sentiment.label_column=label -S 'tasks.sentiment.labels=[Negative,Positive]'": FILES,
+    "-S 'corpus.files.paths=[texts/*.jsonl.gz]' -S tokenizer.kind=wordpiece "
+    "-S tasks/sentiment.yaml:dataset.source=files -S 'tasks/sentiment.yaml:dataset.files.paths=[texts/tweets.tsv]' "
+    "-S tasks/sentiment.yaml:dataset.encoding=utf-8 -S tasks/sentiment.yaml:dataset.label_column=label "
+    "-S 'tasks/sentiment.yaml:dataset.labels=[Negative,Positive]'": FILES,
     "dvc exp run $(python -m pipeline.preset wikitext-tiny) -S corpus.source=files "
     "-S 'corpus.files.paths=[texts/valid.txt.gz]' -S 'corpus.files.validation_paths=[texts/test.txt.gz]'": FILES,
     "python -m pipeline.compare": RUN,
@@ -169,21 +174,26 @@ def test_make_refuses_an_old_python(version, refused, tmp_path):
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if re.search(r"dvc exp run .*-S ['\w]", command)])
 def test_every_flag_names_a_parameter(command, tmp_path):
+    from dvc.utils.cli_parse import to_path_overrides
     from dvc.utils.hydra import apply_overrides
 
     words = shlex.split(command)
     values = [value for flag, value in pairwise(words) if flag == "-S"]
     flags = [value if "[" in value else value.split(",")[0] for value in values]  # a sweep gives several
     shutil.copy(ROOT / "params.yaml", tmp_path)
-    apply_overrides(tmp_path / "params.yaml", flags)
-    assert parse(read_yaml(tmp_path / "params.yaml"))
+    shutil.copytree(ROOT / "tasks", tmp_path / "tasks")
+    shutil.copy(tmp_path / "tasks" / "sentiment.yaml", tmp_path / "tasks" / "reviews.yaml")  # one of the reader's own
+    for name, changes in to_path_overrides(flags).items():
+        apply_overrides(tmp_path / name, changes)
+    assert load(tmp_path / "params.yaml")
 
 
-def test_the_yaml_is_accepted(tmp_path):
+def test_the_yaml_is_accepted():
     from ruamel.yaml import YAML
 
-    (block,) = blocks("yaml")
-    assert parse(merge(read_yaml(ROOT / "params.yaml"), YAML(typ="safe", pure=True).load(block)))
+    corpus, task = (YAML(typ="safe", pure=True).load(block) for block in blocks("yaml"))
+    content = merge(read_yaml(ROOT / "params.yaml"), corpus) | {"tasks": {"reviews": "classification"}}
+    assert parse(content, {"reviews": task}).task("reviews").finetune.epochs == 3
 
 
 def test_the_python_runs(reproduced):
@@ -224,5 +234,5 @@ def test_the_messages_are_those_of_the_code():
 
 
 def test_the_results_in_the_readme_are_those_of_the_committed_run():
-    table = results_markdown(read_json(ROOT / "reports" / "evaluate" / "metrics.json"))
+    table = results_markdown(read_scores(ROOT / "reports", load(ROOT / "params.yaml").tasks).values())
     assert table in TEXTS["README.md"]
