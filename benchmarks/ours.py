@@ -13,8 +13,9 @@ from benchmarks.peers.peer import Feature
 from maskline.examples.batches import PretrainingBatches, assemble
 from maskline.examples.masking import Masker
 from maskline.examples.premasked import read_premasked
+from maskline.pretraining.objective import PretrainingObjective
 from maskline.pretraining.phases import Phases
-from maskline.pretraining.run import PretrainingObjective, new_batches, new_model
+from maskline.pretraining.run import new_batches, new_model
 from maskline.settings.params import Params
 from maskline.shards.store import TokenShards
 from maskline.tokenization.load import load_tokenizer

@@ -26,7 +26,7 @@ from benchmarks.report import REPORTS, cores
 from maskline.core.errors import UserError
 from maskline.core.storage import read_json, write_json
 from maskline.model.convert import from_hugging_face
-from maskline.pretraining.run import PretrainingObjective
+from maskline.pretraining.objective import PretrainingObjective
 from maskline.settings.params import PARAMS, Params, load
 from maskline.training.loop import Cadence, Metrics
 

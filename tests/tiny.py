@@ -15,8 +15,8 @@ from maskline.tokenization.load import SpecialIds
 from maskline.tokenization.special import SPECIAL_TOKENS
 from maskline.vocabulary.normalization import normalizer
 from maskline.vocabulary.save import save
-from maskline.vocabulary.wordpiece import from_vocabulary
 from maskline.vocabulary.settings import TokenizerParams
+from maskline.vocabulary.wordpiece import from_vocabulary
 
 VOCAB_SIZE = 97
 SPECIAL = SpecialIds(pad=0, unk=1, cls=2, sep=3, mask=4)

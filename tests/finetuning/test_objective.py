@@ -3,13 +3,13 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+from maskline.core.scores import finite
 from maskline.dataset.read import read_dataset
 from maskline.finetuning.objective import FinetuningObjective
 from maskline.finetuning.run import new_model
 from maskline.model.attention import Layout
 from maskline.tasks.classification.task import Classification
 from maskline.tokenization.load import load_tokenizer
-from maskline.training import loop
 from maskline.training.loop import _accumulate
 from tests.finetuning.conftest import LABELS
 from tests.tiny import VOCAB_SIZE, tiny_params
@@ -68,7 +68,7 @@ def test_a_score_that_is_no_number_is_never_best(pretrained):
     tuned = objective(pretrained)
     with torch.no_grad():
         tuned.model.classifier.weight.fill_(torch.nan)
-    metrics = loop._finite(tuned.evaluate())
+    metrics = finite(tuned.evaluate())
     assert metrics["loss"] is None
     assert tuned.criterion(metrics) is None
     assert tuned.criterion({"loss": 0.5, "accuracy": 0.9, "macro_f1": 0.75}) == -0.75

@@ -14,14 +14,8 @@ from maskline.core.labels import IGNORE_INDEX
 from maskline.core.storage import MANIFEST, TIMINGS, read_csv, read_json, sha256
 from maskline.examples.premasked import premask, read_premasked
 from maskline.model.directory import TokenizerFiles, export, load_pretraining_model
-from maskline.pretraining.run import (
-    TRAIN_COLUMNS,
-    VALIDATION_COLUMNS,
-    PretrainingObjective,
-    _identity,
-    new_model,
-    pretrain,
-)
+from maskline.pretraining.objective import TRAIN_COLUMNS, VALIDATION_COLUMNS, PretrainingObjective
+from maskline.pretraining.run import _identity, new_model, pretrain
 from maskline.pretraining.scores import pretraining_metrics, pretraining_sums
 from maskline.shards.store import TokenShards
 from maskline.tokenization.model_files import files_for_model

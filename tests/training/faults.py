@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from maskline.core.errors import UserError
-from maskline.pretraining.run import PretrainingObjective
+from maskline.pretraining.objective import PretrainingObjective
 from maskline.training.states import ResumableRun
 
 

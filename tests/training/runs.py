@@ -10,7 +10,8 @@ from maskline.core.errors import UserError
 from maskline.core.storage import TIMINGS, sha256
 from maskline.examples.masking import Masker
 from maskline.examples.premasked import read_premasked
-from maskline.pretraining.run import Paths, PretrainingObjective, new_batches, new_model
+from maskline.pretraining.objective import PretrainingObjective
+from maskline.pretraining.run import Paths, new_batches, new_model
 from maskline.shards.store import TokenShards
 from maskline.training.loop import Cadence, train
 from maskline.training.progress import Reporter

@@ -53,7 +53,7 @@ def _alone(folder, tmp_path_factory):
 
 INTERRUPTED = """
 import os, runpy, signal
-from maskline.pretraining.run import PretrainingObjective
+from maskline.pretraining.objective import PretrainingObjective
 
 real = PretrainingObjective.microbatches
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import torch
 
 from maskline.core.errors import UserError
-from maskline.core.storage import MANIFEST, sha256, source_fingerprint, write_csv, write_json, write_timing
+from maskline.core.storage import write_csv, write_json, write_timing
 from maskline.dataset.read import read_dataset
 from maskline.examples.draws import key
 from maskline.finetuning.objective import FinetuningObjective
@@ -21,7 +21,7 @@ from maskline.training import distributed
 from maskline.training.devices import choose_loaders, describe, memory_explained, place, with_precision
 from maskline.training.loop import Cadence, train
 from maskline.training.progress import process_reporter
-from maskline.training.states import ResumableRun
+from maskline.training.states import ResumableRun, identity_of
 
 Start = Literal["pretrained", "scratch"]
 WEIGHTS: dict[Start, str] = {"pretrained": "pretrained", "scratch": "random"}
@@ -143,13 +143,6 @@ def load_pretrained(model: EncoderModel, directory: Path, tokenizer: Path) -> No
 
 
 def _identity(stage: str, settings: FinetuningSettings, recipe: FinetuneParams, paths: Paths) -> dict[str, Any]:
-    """Return everything that shapes the result."""
+    params = {**settings.model_dump(include={"seed", "model"}), "finetune": recipe.model_dump()}
     inputs = {"data": paths.data, "tokenizer": paths.tokenizer}
-    if paths.pretrained:
-        inputs["pretrained"] = paths.pretrained
-    return {
-        "stage": stage,
-        "params": {**settings.model_dump(include={"seed", "model"}), "finetune": recipe.model_dump()},
-        "inputs": {name: sha256(path / MANIFEST) for name, path in inputs.items()},
-        "source": source_fingerprint(),
-    }
+    return identity_of(stage, params, inputs | ({"pretrained": paths.pretrained} if paths.pretrained else {}))

@@ -105,7 +105,10 @@ class Params(Section):
             "pretrain.final_seq_length": self.pretrain.final_seq_length or 0,
             "finetune.max_seq_length": self.finetune.max_seq_length,
         }
-        lengths |= {f"{TASKS}/{name}.yaml: finetune.max_seq_length": t.finetune.max_seq_length for name, t in self.task_settings.items()}
+        lengths |= {
+            f"{TASKS}/{name}.yaml: finetune.max_seq_length": t.finetune.max_seq_length
+            for name, t in self.task_settings.items()
+        }
         for name, length in lengths.items():
             if length > self.model.max_positions:
                 raise ValueError(

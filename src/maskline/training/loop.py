@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from maskline.core.errors import UserError
+from maskline.core.scores import finite
 from maskline.examples.draws import key
 from maskline.training import distributed
 from maskline.training.devices import autocast, keyed_noise
@@ -207,7 +208,7 @@ def train(
                 progress.close_row(params.peak_lr * scale, objective)
                 run.append_to_curve("train", progress.train[-1], objective.train_columns)
             if last or _due(cadence.evaluate, progress.step, objective):
-                metrics = _finite(objective.evaluate())
+                metrics = finite(objective.evaluate())
                 if progress.score(metrics, objective):
                     best_weights = _copy(model)
                 run.append_to_curve("validation", progress.validation[-1], objective.validation_columns)
@@ -291,11 +292,6 @@ def _total(names: tuple[str, ...], parts: list[dict[str, float]], device: torch.
 
 def _means(sums: Mapping[str, float], targets: Mapping[str, float]) -> dict[str, float]:
     return {name: value / targets[name] for name, value in sums.items() if targets[name]}
-
-
-def _finite(metrics: Metrics) -> Metrics:
-    """Return `metrics` with None for what is no finite number: no JSON or CSV could hold it."""
-    return {name: value if value is not None and math.isfinite(value) else None for name, value in metrics.items()}
 
 
 def _due(every: int | None, step: int, objective: Objective) -> bool:

@@ -22,10 +22,12 @@ import torch
 
 from maskline.core.errors import UserError
 from maskline.core.storage import (
+    MANIFEST,
     append_csv,
     fingerprint,
     read_json,
     sha256,
+    source_fingerprint,
     try_lock,
     write_bytes,
     write_csv,
@@ -36,6 +38,22 @@ RUNS = Path(".runs")
 KEPT = 2
 IDENTITY = "identity.json"
 _STATE = re.compile(r"state-([0-9]{8,})\.json")
+
+
+def identity_of(stage: str, params: Mapping[str, Any], inputs: Mapping[str, Path]) -> dict[str, Any]:
+    """Return everything that shapes the result of a stage, as JSON.
+
+    Args:
+        stage: and what it works on.
+        params: those that shape a number.
+        inputs: name -> directory that an earlier stage wrote.
+    """
+    return {
+        "stage": stage,
+        "params": dict(params),
+        "inputs": {name: sha256(path / MANIFEST) for name, path in inputs.items()},
+        "source": source_fingerprint(),
+    }
 
 
 class ResumableRun:
