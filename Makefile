@@ -21,7 +21,7 @@ check: setup
 	lint-imports
 
 test: check
-	pytest -n logical --dist loadgroup
+	pytest -n logical --dist loadfile --no-loadscope-reorder
 
 bench: setup
 	python -m benchmarks

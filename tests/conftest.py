@@ -4,6 +4,7 @@ And how tests that run side by side share it.
 """
 
 import fcntl
+import gc
 import math
 import os
 import shutil
@@ -24,14 +25,16 @@ from tests.project import ROOT, call, change, copy_project
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """Keep tests that share a fixture of their file in one process and in order, and let the longest begin."""
-    for item in items:
-        fixtures = [fixture for found in item._fixtureinfo.name2fixturedefs.values() for fixture in found]
-        if any(fixture.scope == "module" for fixture in fixtures):
-            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(ROOT).as_posix()))
-    items.sort(key=lambda item: "reproduced" not in item.fixturenames)
+    """Let the files begin that take longest, so that no process is left with one of them in the end."""
+    long = {item.path for item in items if "reproduced" in item.fixturenames}
+    items.sort(key=lambda item: item.path not in long)
+
+
+def pytest_collection_finish():
+    """Spare collections of garbage what all tests have imported: a run that changes its data collects at once."""
+    gc.collect()
+    gc.freeze()
 
 
 def built_once(tmp_path_factory, name, build):

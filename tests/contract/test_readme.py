@@ -151,7 +151,7 @@ def test_make_knows_its_targets(project):
         "ruff check",
         "mypy",
         "lint-imports",
-        "pytest -n logical --dist loadgroup",
+        "pytest -n logical --dist loadfile --no-loadscope-reorder",
     ]
     assert call(project, "make -n check").stdout.splitlines() == printed[:-1]
     assert call(project, "make -n bench").stdout == "python -m benchmarks\n"

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import huggingface_hub.constants
 import numpy as np
 import pytest
 from tokenizers import Tokenizer, models
@@ -101,7 +102,7 @@ def test_a_name_on_the_hub_is_pinned(params):
 
 
 def test_what_cannot_be_read_is_one_line(params, tmp_path, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)  # the variable is read at the first import
     (tmp_path / "empty").mkdir()
     for name in (tmp_path / "empty", "nobody/nothing"):
         with pytest.raises(UserError, match="cannot read the tokenizer") as caught:
