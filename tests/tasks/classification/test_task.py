@@ -113,18 +113,18 @@ def test_the_loss_of_what_was_held_impossible_is_finite():
 
 
 def test_details_by_hand():
-    details = classification().details(labelled([0, 0, 0, 2, 2]), certain([0, 0, 2, 2, 0]))
+    details = classification().details(labelled([0, 0, 0, 2, 2]), certain([0, 0, 2, 2, 2]))
     confusion = details.tables["confusion.csv"]
     assert confusion.columns == ("label", "predicted", "count")
     assert [(row["label"], row["predicted"]) for row in confusion.rows] == [(a, b) for a in LABELS for b in LABELS]
-    assert [row["count"] for row in confusion.rows] == [2, 0, 1, 0, 0, 0, 1, 0, 1]
-    third = pytest.approx(2 / 3)
+    assert [row["count"] for row in confusion.rows] == [2, 0, 1, 0, 0, 0, 0, 0, 2]
+    third, fifth = pytest.approx(2 / 3), pytest.approx(4 / 5)
     classes = details.tables["classes.csv"]
     assert classes.columns == ("label", "precision", "recall", "f1", "support")
     assert classes.rows == [
-        {"label": "negative", "precision": third, "recall": third, "f1": third, "support": 3},
+        {"label": "negative", "precision": 1.0, "recall": third, "f1": fifth, "support": 3},
         {"label": "neutral", "precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 0},
-        {"label": "positive", "precision": 0.5, "recall": 0.5, "f1": 0.5, "support": 2},
+        {"label": "positive", "precision": third, "recall": 1.0, "f1": fifth, "support": 2},
     ]
     assert details.warnings == []
     (figure,) = details.figures

@@ -128,7 +128,7 @@ def test_words_are_cleaned_and_none_is_lost(tmp_path):
 
 def test_sentences_with_unknown_tags_are_left_out_and_all_is_counted(tmp_path):
     extra = [
-        (["a", "b", "c"], ["B-MISC", "I-MISC", "B-LOC"]),
+        (["a", "b", "c"], ["B-MISC", "B-MISC", "I-MISC"]),
         (["d"], ["B-MISC"]),
         (["e", "f"], ["O", "X"]),
         (["word1", "in", "Paris"], ["B-PER", "O", "B-LOC"]),  # a copy
@@ -139,7 +139,7 @@ def test_sentences_with_unknown_tags_are_left_out_and_all_is_counted(tmp_path):
     ]
     manifest = write(tmp_path / "ner", write_sentences(tmp_path / "a.jsonl", SENTENCES + extra))
     assert manifest["dropped"] == {"unknown_tag": 3, "empty": 2, "duplicate": 1, "conflicting_label": 2}
-    assert manifest["unknown_tags"] == {"B-MISC": 2, "I-MISC": 1, "X": 1}
+    assert manifest["unknown_tags"] == {"B-MISC": 3, "I-MISC": 1, "X": 1}
     assert manifest["read"] == 38
     assert manifest["examples"] == 30
     found = [words for words, _ in everything(tmp_path / "ner")]
