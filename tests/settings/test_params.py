@@ -240,7 +240,6 @@ def test_each_task_has_the_recipe_with_the_differences_of_its_own_file():
     assert params.task("mood").dataset.labels == ["negative", "positive"]
 
 
-@pytest.mark.xfail(strict=True, reason="a section that is not there is taken for None")
 @pytest.mark.parametrize("finetune", [{}, {"finetune": None}])
 def test_a_file_without_differences_has_the_recipe(finetune):
     """Of a classifier, the class weights alone are missing then."""
@@ -327,7 +326,6 @@ def test_the_recipe_of_a_task_in_params_yaml_is_sent_to_its_file(tmp_path):
         parse(*changed(finetune={"sentiment": {"epochs": 2}}))
 
 
-@pytest.mark.xfail(strict=True, reason="the file of the first task is named, in which the value does not stand")
 @pytest.mark.parametrize(
     ("key", "value", "expected"),
     [

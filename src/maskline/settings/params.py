@@ -154,29 +154,31 @@ def task_files(content: Any, path: Path = PARAMS) -> dict[str, Any]:
 
 def parse(content: Any, files: Mapping[str, Any], path: Path = PARAMS) -> Params:
     """Return contents that were read as parameters: `content` of `path`, `files` by the name of their task."""
-    if isinstance(content, dict) and isinstance(content.get("tasks"), dict):
-        finetune = content.get("finetune")
-        if isinstance(finetune, dict):
-            for name, value in finetune.items():
-                if isinstance(value, dict):
-                    raise UserError(
-                        f"{path}: finetune.{name} is no key any more: finetune holds what all tasks share, and "
-                        f"`finetune` in {TASKS}/{name}.yaml what differs"
-                    )
-        if OWN & content.keys():
-            raise UserError(f"{path}: unknown key {', '.join(OWN & content.keys())}: remove it")
-        tasks = {name: _task(name, kind, files.get(name), finetune, path) for name, kind in content["tasks"].items()}
-        content = {**content, "task_settings": tasks}
-    return validate(Params, content, path)
+    if not isinstance(content, dict):
+        return validate(Params, content, path)
+    if OWN & content.keys():
+        raise UserError(f"{path}: unknown key {', '.join(OWN & content.keys())}: remove it")
+    finetune = content.get("finetune")
+    for name, value in finetune.items() if isinstance(finetune, dict) else ():
+        if isinstance(value, dict):
+            raise UserError(
+                f"{path}: finetune.{name} is no key any more: finetune holds what all tasks share, and `finetune` in "
+                f"{TASKS}/{name}.yaml what differs"
+            )
+    switched_on = content.get("tasks")
+    for name, kind in switched_on.items() if isinstance(switched_on, dict) else ():
+        if kind not in kinds():
+            raise UserError(f"{path}: tasks.{name} is {kind!r}, no kind of task: give {_alternatives()}")
+    params = validate(Params, {**content, "task_settings": {}}, path)  # so that its own faults are told as its own
+    tasks = {name: _task(name, kind, files.get(name), finetune, path) for name, kind in params.tasks.items()}
+    return validate(Params, {**content, "task_settings": tasks}, path)
 
 
-def _task(name: str, kind: Any, content: Any, recipe: Any, path: Path) -> TaskSettings:
+def _task(name: str, kind: str, content: Any, recipe: Any, path: Path) -> TaskSettings:
     file = path.parent / TASKS / f"{name}.yaml"
-    if kind not in kinds():
-        raise UserError(f"{path}: tasks.{name} is {kind!r}, no kind of task: give {_alternatives()}")
     schema: type[TaskSettings] = importlib.import_module(f"{maskline.tasks.__name__}.{kind}.settings").Settings
     if isinstance(content, dict):
-        content = {"kind": kind, **content, "finetune": merge(recipe, content.get("finetune"))}
+        content = {"kind": kind, **content, "finetune": merge(recipe, content.get("finetune") or {})}
     return validate(schema, content, file)
 
 
