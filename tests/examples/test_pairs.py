@@ -1,3 +1,4 @@
+import random
 import tempfile
 import tracemalloc
 from pathlib import Path
@@ -40,6 +41,11 @@ class Corpus:
         labels = segments.next_sentence_label.tolist()
         return [(first.tolist(), second.tolist(), label) for first, second, label in zip(a, b, labels, strict=True)]
 
+    def without_pair(self):
+        """Return the tokens of the windows that have no pair to give."""
+        found = self.source.unpaired(np.flatnonzero(self.source.without_pair))
+        return self.source.tokens_of(found.starts[:, 0], found.lengths[:, 0])
+
 
 def is_run(tokens):
     return tokens == list(range(tokens[0], tokens[0] + len(tokens)))
@@ -66,9 +72,10 @@ def test_pairs_are_honest_whatever_the_corpus(lengths, max_seq_length):
                 assert (label == IS_NEXT) == (corpus.document_of[a[0]] == corpus.document_of[b[0]])
             if label == IS_NEXT:
                 assert b[0] == a[-1] + 1
-            if label != RANDOM:
-                seen |= {*a, *b}
-    assert seen == set(range(corpus.tokens))
+            seen |= {*a, *b} if label == IGNORE_INDEX else {a[-1], b[0]}
+    # Windows without a pair are whole; of the others at least what stands on both sides of a split is seen.
+    assert seen <= set(range(corpus.tokens))
+    assert seen >= {token for window in corpus.without_pair() for token in window}
 
 
 @settings(deadline=None, max_examples=60)
@@ -97,17 +104,17 @@ def test_shards_are_only_files(lengths, max_seq_length, shard_tokens, nsp):
 def test_windows_are_as_long_as_fits_and_share_a_sentence_only_where_they_must():
     # 16 tokens hold 13 of text with a pair's three special tokens.
     corpus = Corpus([[3, 4, 5, 2, 6], [5, 5, 5], [13], [6, 6, 1]])
-    windows = {
-        min(a): sorted(a + b) for epoch in range(EPOCHS) for a, b, label in corpus.examples(epoch) if label != RANDOM
-    }
-    runs = [(min(window), max(window) + 1) for _, window in sorted(windows.items())]
+    whole = corpus.source.unpaired(np.arange(len(corpus.source)))
+    runs = sorted(zip(whole.starts[:, 0].tolist(), (whole.starts[:, 0] + whole.lengths[:, 0]).tolist(), strict=True))
     assert runs == [(0, 12), (12, 20), (20, 30), (25, 35), (35, 48), (48, 61)]
     assert corpus.source.counts == {"windows": 6, "windows_without_pair": 0, "sentences_cut": 1}
 
 
 def test_a_true_pair_is_split_at_any_of_its_sentences():
     corpus = Corpus([[1, 2, 3, 4], [5, 5]])
-    splits = {len(a) for epoch in range(60) for a, _, label in corpus.examples(epoch) if label == IS_NEXT and a[0] == 0}
+    splits = {
+        a[-1] + 1 for epoch in range(60) for a, _, label in corpus.examples(epoch) if label == IS_NEXT and a[0] < 10
+    }
     assert splits == {1, 3, 6}
 
 
@@ -148,35 +155,43 @@ def test_a_random_segment_comes_from_any_window_of_the_other_documents():
     assert not owners[3]
 
 
-def cut(in_a, in_b, limit):
-    """Take tokens away from the longer segment one by one; from B where they are of one length."""
-    while in_a + in_b > limit:
-        in_a, in_b = (in_a - 1, in_b) if in_a > in_b else (in_a, in_b - 1)
-    return in_a, in_b
-
-
-def test_the_longer_segment_is_cut_first_and_at_its_far_end():
+def test_segments_are_cut_to_the_shorter_of_two_at_their_far_ends():
     corpus = Corpus([[1, 5, 6, 1], [2, 6, 3]], 16)  # a window of 13 tokens and one of 11
-    edges = {0, 1, 6, 12, 13, 15, 21, 24}
     shapes = set()
-    for a, b, label in (pair for epoch in range(EPOCHS) for pair in corpus.examples(epoch)):
-        assert {a[-1] + 1, b[0]} <= edges
-        whole = a[-1] + 1 - (0 if a[0] < 13 else 13), (13 if b[0] < 13 else 24) - b[0]
-        assert (len(a), len(b)) == cut(*whole, 13)
-        assert label == RANDOM or sum(whole) <= 13
-        shapes.add(whole)
-    assert {sum(shape) > 13 for shape in shapes} == {True, False}
-    assert (8, 7) in shapes  # both longer than the half that is left to each
+    for epoch in range(EPOCHS):
+        pairs = list(corpus.examples(epoch))
+        splits = {0: {a[-1] + 1 for a, _, _ in pairs if a[0] < 13}, 13: {a[-1] + 1 for a, _, _ in pairs if a[0] >= 13}}
+        (first,), (second,) = splits[0], splits[13]
+        assert first in {1, 6, 12}
+        assert second in {15, 21}
+        kept = min(first, second - 13), min(13 - first, 24 - second)
+        for a, b, _ in pairs:
+            assert (len(a), len(b)) == kept
+            assert b[0] in {first, second}
+        shapes.add(kept)
+    assert shapes == {(1, 9), (6, 3), (8, 1)}
+
+
+@pytest.mark.parametrize("max_seq_length", [16, 32, 64])
+def test_both_labels_have_the_same_lengths(max_seq_length):
+    draw = random.Random(0)
+    corpus = Corpus([[draw.randint(1, 30) for _ in range(draw.randint(2, 9))] for _ in range(300)], max_seq_length)
+    for epoch in range(3):
+        of_label = {IS_NEXT: [], RANDOM: []}
+        for a, b, label in corpus.examples(epoch):
+            if b:
+                of_label[label].append((len(a), len(b)))
+        assert len(of_label[IS_NEXT]) > 100
+        assert sorted(of_label[IS_NEXT]) == sorted(of_label[RANDOM])
 
 
 def test_one_huge_sentence_is_cut_into_even_pieces():
     corpus = Corpus([[600, 5], [10, 10]], 128)
-    pieces = [a + b for a, b, label in corpus.examples() if label != RANDOM]
+    whole = corpus.source.unpaired(np.arange(len(corpus.source)))
     assert {len(a) + len(b) <= 125 for a, b, _ in corpus.examples()} == {True}
-    assert max(map(len, pieces)) <= 125
+    assert whole.lengths.max() <= 125
     assert corpus.source.counts["sentences_cut"] == 1
-    lengths = [len(a) + len(b) for a, b, _ in corpus.examples(1) if a[0] < 605 and b]
-    assert min(lengths) >= 5 + 60
+    assert whole.lengths[whole.starts[:, 0] < 605, 0].min() >= 5 + 60
 
 
 @pytest.mark.parametrize("lengths", [[[3, 4, 5]], [[4], [5], [6]], [[50]]])
@@ -190,9 +205,9 @@ def test_documents_of_one_sentence_are_counted_and_the_others_have_pairs():
     corpus = Corpus([[3], [3, 4], [5], [6, 6], [2]])
     assert corpus.source.counts == {"windows": 5, "windows_without_pair": 3, "sentences_cut": 0}
     for epoch in range(EPOCHS):
-        labels = {(a[0], label) for a, _, label in corpus.examples(epoch)}
-        assert labels == {(0, IGNORE_INDEX), (10, IGNORE_INDEX), (27, IGNORE_INDEX)} | {
-            (at, x) for at in (3, 15) for x in (IS_NEXT, RANDOM)
+        labels = {(a[-1] + 1, label) for a, _, label in corpus.examples(epoch)}  # where A ends
+        assert labels == {(3, IGNORE_INDEX), (15, IGNORE_INDEX), (29, IGNORE_INDEX)} | {
+            (at, x) for at in (6, 21) for x in (IS_NEXT, RANDOM)
         }
 
 

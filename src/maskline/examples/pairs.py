@@ -6,8 +6,9 @@ into the segments A and B. The two windows give four examples: the true pairs A_
 A_i B_k and A_k B_i.
 
 BERT draws a random B for half of the examples. Here the same segments stand in the true pairs and in the random pairs,
-so one segment alone says nothing about the label, and the noise that it would add to the gradient cancels. Partners
-have nearly one length and are split at nearly the same place, so lengths say little either.
+so one segment alone says nothing about the label, and the noise that it would add to the gradient cancels. Both windows
+are cut to the shorter A and to the shorter B of the two, so lengths say nothing either. Partners have nearly one length
+and are split at nearly the same place, so that little is cut off.
 
 There is no pair where a window is a single sentence, or where both windows are of one document, which can give no
 random pair. Such windows are examples of one segment, without a label.
@@ -147,13 +148,18 @@ class PairSource:
             np.where(own_first, first_split, second_split),
             np.where(own_first, second_split, first_split),
         )
-        start = self._positions(self._first[own])
-        b_window, b_start = np.where(random, other, own), np.where(random, other_middle, middle)
-        b_end = self._positions(self._first[b_window] + self._pieces[b_window])
-        # Shorten the longer segment first, A at its start and B at its end, until both fit.
-        in_a, in_b = middle - start, b_end - b_start
-        keep_a = np.minimum(in_a, np.maximum(self.limit - in_b, (self.limit + 1) // 2))
-        keep_b = np.minimum(in_b, self.limit - keep_a)
+        # Both windows are cut to the shorter A, at its start, and to the shorter B, at its end: so the four examples of
+        # two windows have the same lengths, and no length tells the label. Either window fits, and so do these.
+        in_a, in_other_a = (
+            middle - self._positions(self._first[own]),
+            other_middle - self._positions(self._first[other]),
+        )
+        in_b, in_other_b = (
+            self._positions(self._first[window] + self._pieces[window]) - split
+            for window, split in ((own, middle), (other, other_middle))
+        )
+        keep_a, keep_b = np.minimum(in_a, in_other_a), np.minimum(in_b, in_other_b)
+        b_start = np.where(random, other_middle, middle)
         found.starts[pair] = np.stack([middle - keep_a, b_start], 1)
         found.lengths[pair] = np.stack([keep_a, keep_b], 1)
         found.next_sentence_label[pair] = np.where(random, RANDOM, IS_NEXT)
