@@ -151,3 +151,53 @@ def test_a_batch_with_nothing_to_predict_has_no_loss_and_no_gradient():
     (mlm + nsp).backward()
     assert (mlm.item(), nsp.item()) == (0, 0)
     assert logits.grad.numel() == 0
+
+
+CONTINUES = np.zeros(VOCAB_SIZE, bool)
+CONTINUES[60:] = True
+"""Tokens from 60 on continue the word before them."""
+
+
+def words_of(row):
+    """Return the places of each word of a row."""
+    words = []
+    for place, token in enumerate(row.tolist()):
+        if token in SPECIAL:
+            continue
+        if CONTINUES[token] and words and words[-1][-1] == place - 1:
+            words[-1].append(place)
+        else:
+            words.append([place])
+    return words
+
+
+def test_whole_words_are_picked_together_at_the_same_share_of_tokens():
+    ids = pairs(3000)
+    whole = Masker(MaskingRates(rate=0.15, mask=0.8, random=0.1), SPECIAL, VOCAB_SIZE, CONTINUES)
+    _, positions = whole(ids, keys(3000), 0.15)
+    picked = np.zeros(ids.shape, bool)
+    picked.ravel()[positions] = True
+    assert not picked[np.isin(ids, list(SPECIAL))].any()
+    for row, chosen in zip(ids, picked, strict=True):
+        words = words_of(row)
+        assert all(len({*chosen[word].tolist()}) == 1 for word in words)
+        assert chosen.any() == bool(words)
+    long = np.random.default_rng(1).integers(5, VOCAB_SIZE, (2000, 100))
+    assert len(whole(long, keys(2000), 0.15)[1]) == pytest.approx(2000 * 15, rel=0.01)
+
+
+def test_more_whole_words_hold_those_that_fewer_do():
+    ids = pairs(200)
+    whole = Masker(MaskingRates(rate=0.15, mask=0.8, random=0.1), SPECIAL, VOCAB_SIZE, CONTINUES)
+    few, many = ({*whole(ids, keys(200), rate)[1].tolist()} for rate in (0.1, 0.4))
+    assert few < many
+
+
+def test_whole_words_by_hand():
+    """A word of three pieces and two of one."""
+    ids = np.array([[CLS, 10, 60, 61, 11, 12, SEP]] * 400)
+    whole = Masker(MaskingRates(rate=0.4, mask=1.0, random=0.0), SPECIAL, VOCAB_SIZE, CONTINUES)
+    shown, _ = whole(ids, keys(400), 0.4)
+    masked = {tuple(np.flatnonzero(row == MASK).tolist()) for row in shown}
+    # Two tokens are wanted: both single words; or, where the long word comes first, its three pieces.
+    assert masked == {(4, 5), (1, 2, 3), (4,), (5,)}

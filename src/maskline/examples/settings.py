@@ -27,6 +27,8 @@ class MaskingParams(MaskingRates):
     """The masking of a training run."""
 
     final_rate: MaskRate | None
+    whole_word: bool
+    """Pick the pieces of a word together, at the same share of tokens."""
 
     def rate_at(self, step: int, steps: int) -> float:
         """Return the share of tokens to predict at update `step` of `steps`, counted from 0.
