@@ -161,9 +161,13 @@ def test_pairs_are_sorted_by_length_within_a_step(build):
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(1, 20), min_size=1, max_size=50), st.integers(1, 9))
-def test_a_fixed_set_is_read_once_from_short_to_long(lengths, size):
-    rows = list(by_length(np.array(lengths), size))
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=50), st.integers(1, 90))
+def test_a_fixed_set_is_read_once_from_short_to_long(lengths, batch_tokens):
+    rows = list(by_length(np.array(lengths), batch_tokens))
     assert sorted(np.concatenate(rows).tolist()) == list(range(len(lengths)))
     assert [lengths[row] for part in rows for row in part] == sorted(lengths)
-    assert [len(part) for part in rows[:-1]] == [size] * (len(rows) - 1)
+    for part, following in zip(rows, [*rows[1:], None], strict=True):
+        longest = max(lengths[row] for row in part)
+        assert len(part) == 1 or len(part) * longest <= batch_tokens
+        if following is not None:  # no more would have fitted
+            assert (len(part) + 1) * lengths[following[0]] > batch_tokens

@@ -6,7 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskline.inference.embedding import batches, embed
+from maskline.examples.batches import by_length
+from maskline.inference.embedding import embed
 from maskline.model.directory import load_pretraining_model
 from maskline.tokenization.load import load_tokenizer
 from tests.conftest import tiny_articles
@@ -89,7 +90,7 @@ def test_dropout_is_off_and_the_mode_is_left_as_it_was(tiny_project):
 @settings(deadline=None)
 @given(st.lists(st.integers(2, 40), max_size=60), st.integers(1, 200))
 def test_batches_hold_each_text_once_and_what_fits(sizes, batch_tokens):
-    found = [rows.tolist() for rows in batches(np.array(sizes, np.int64), batch_tokens)]
+    found = [rows.tolist() for rows in by_length(np.array(sizes, np.int64), batch_tokens)]
     flat = [row for rows in found for row in rows]
     assert sorted(flat) == list(range(len(sizes)))
     assert [sizes[row] for row in flat] == sorted(sizes)

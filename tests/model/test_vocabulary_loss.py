@@ -3,7 +3,7 @@ import torch
 from torch.nn import functional
 
 from maskline.model import vocabulary_loss as module
-from maskline.model.vocabulary_loss import vocabulary_loss
+from maskline.model.vocabulary_loss import vocabulary_loss, vocabulary_scores
 
 WIDTH, VOCAB = 16, 97
 
@@ -66,3 +66,21 @@ def test_logits_too_large_for_an_exponential_stay_finite():
     loss = vocabulary_loss(*parts, labels)
     torch.testing.assert_close(loss, reference(parts, labels), rtol=1e-5, atol=0)
     assert all(gradient.isfinite().all() for gradient in gradients(loss, parts))
+
+
+@pytest.mark.parametrize("piece", [1, 7, 96, 97, 8192])
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_scores_are_those_of_the_logits(piece, scale, monkeypatch):
+    monkeypatch.setattr(module, "PIECE", piece)
+    parts, labels = arguments(400, scale=scale)
+    logits = functional.linear(*parts)
+    labels[::3] = logits.argmax(1)[::3]
+    loss, correct = vocabulary_scores(*parts, labels)
+    torch.testing.assert_close(loss, reference(parts, labels).detach(), rtol=1e-5, atol=0)
+    assert correct == (logits.argmax(1) == labels).sum()
+
+
+def test_of_equal_logits_the_first_is_the_highest(monkeypatch):
+    monkeypatch.setattr(module, "PIECE", 7)
+    parts = [torch.zeros(3, WIDTH), torch.zeros(VOCAB, WIDTH), torch.zeros(VOCAB)]
+    assert vocabulary_scores(*parts, torch.tensor([0, 1, 96]))[1] == 1

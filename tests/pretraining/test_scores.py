@@ -23,8 +23,8 @@ def _scored(tiny_project):
 
 def test_scores_do_not_depend_on_the_batch_size(scored, monkeypatch):
     results = []
-    for size in (8, 64):
-        monkeypatch.setattr(scores, "BATCH", size)
+    for size in (80, 640):
+        monkeypatch.setattr(scores, "BATCH_TOKENS", size)
         results.append(pretraining_metrics(pretraining_sums(*scored, CPU), nsp=True))
     assert results[0] == pytest.approx(results[1], rel=1e-6)  # float32 sums in another order
 

@@ -1,11 +1,15 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 from maskline.core.errors import UserError
 from maskline.core.storage import MANIFEST
+from maskline.tokenization.encoding import ChunkEncoder
+from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.model_files import check_tokenizer, files_for_model
+from maskline.tokenization.texts import encode_texts
 from tests.tiny import write_tokenizer
 
 
@@ -55,3 +59,25 @@ def test_a_model_of_another_tokenizer_is_told(tokenizer, tmp_path):
     (tmp_path / "other" / "tokenizer.json").write_text("{}")
     with pytest.raises(UserError, match=r"model was made with another tokenizer than .*other: run `dvc repro pretrain"):
         check_tokenizer(model, tmp_path / "other", "pretrain")
+
+
+def test_a_classifier_takes_special_tokens_in_a_text_for_text_in_transformers_too(tokenizer, tmp_path):
+    from transformers import AutoTokenizer
+
+    loaded = load_tokenizer(tokenizer)
+    text = "w9 [SEP] w10 [MASK]"
+    ours = encode_texts([text], loaded, 32).input_ids[0].tolist()
+    assert ours[0] == loaded.special.cls
+    assert ours[1:-1].count(loaded.special.sep) == ours.count(loaded.special.mask) == 0
+    for fills_masks in (False, True):
+        files, _ = files_for_model(tokenizer, 37, fills_masks=fills_masks)
+        theirs = AutoTokenizer.from_pretrained(write_model(tmp_path / f"model-{fills_masks}", files))
+        assert (theirs(text)["input_ids"] == ours) != fills_masks
+        assert theirs("w9 w10")["input_ids"] == loaded.backend.encode("w9 w10").ids
+
+
+def test_pretraining_and_tasks_read_one_text_alike(tokenizer):
+    loaded = load_tokenizer(tokenizer)
+    text = "w9 [SEP] w10 [MASK]"
+    chunks, _ = ChunkEncoder(loaded.backend, np.dtype(np.uint16)).encode([text])
+    assert encode_texts([text], loaded, 32).input_ids[0][1:-1].tolist() == chunks.tolist()

@@ -163,8 +163,16 @@ class PretrainingBatches:
         )
 
 
-def by_length(sizes: NDArray[np.int64], batch: int) -> Iterator[NDArray[np.int64]]:
-    """Yield the rows of examples of `sizes` tokens, (N,), `batch` rows of nearly one length at a time."""
+def by_length(sizes: NDArray[np.int64], batch_tokens: int) -> Iterator[NDArray[np.int64]]:
+    """Yield the rows of examples of `sizes` tokens, (N,), in batches of nearly one length, from short to long.
+
+    A batch has at most `batch_tokens` tokens, were all as long as its longest, or is one example.
+    """
     order = np.argsort(sizes, kind="stable")
-    for at in range(0, len(order), batch):
-        yield order[at : at + batch]
+    start = 0
+    while start < len(order):
+        # What fits is a matter of the longest example alone, the last; the more there are, the longer it is.
+        padded = sizes[order[start : start + batch_tokens]] * np.arange(1, min(batch_tokens, len(order) - start) + 1)
+        end = start + max(1, int(np.searchsorted(padded, batch_tokens, "right")))
+        yield order[start:end]
+        start = end

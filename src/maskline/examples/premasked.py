@@ -125,10 +125,10 @@ class PremaskedSet:
                 f"the validation set was made with another tokenizer than {tokenizer}: run `dvc repro premask`"
             )
 
-    def batches(self, size: int, special: SpecialIds) -> Iterator[tuple[NDArray[np.int64], PretrainingBatch]]:
-        """Yield (rows, batch) over the whole set, `size` examples of nearly one length at a time."""
+    def batches(self, batch_tokens: int, special: SpecialIds) -> Iterator[tuple[NDArray[np.int64], PretrainingBatch]]:
+        """Yield (rows, batch) over the whole set, at most `batch_tokens` tokens of nearly one length at a time."""
         sizes = np.array([len(ids) for ids in self.input_ids])
-        for rows in by_length(sizes, size):
+        for rows in by_length(sizes, batch_tokens):
             yield rows, self._batch(rows, special)
 
     def _batch(self, rows: NDArray[np.int64], special: SpecialIds) -> PretrainingBatch:

@@ -107,7 +107,7 @@ def finetune(
         }
         note = f"{task.summary}; fine-tuned by maskline from {WEIGHTS[paths.start]} weights."
         card = model_card(f"maskline BERT for {name}", settings.language, tables, note)
-        files = TokenizerFiles(*files_for_model(paths.tokenizer, model.encoder.params.max_positions))
+        files = TokenizerFiles(*files_for_model(paths.tokenizer, model.encoder.params.max_positions, fills_masks=False))
         untrained = () if model.pooled else (POOLER,)
         export(paths.model, model, task.architecture, files, card, identity, task.config(), untrained=untrained)
         run.discard()

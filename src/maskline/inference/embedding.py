@@ -1,6 +1,5 @@
 """Texts as vectors, for search, clustering or a probe on top; and each of their tokens."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maskline.core.errors import UserError
+from maskline.examples.batches import by_length
 from maskline.inference.typed import encode_typed
 from maskline.model.bert import Encoder
 from maskline.model.inputs import layout_of, move
@@ -93,24 +93,9 @@ def embed(
     encoded = encode_texts(texts, tokenizer, encoder.params.max_positions)
     vectors = np.empty((len(texts), encoder.params.hidden), np.float32)
     with evaluating(encoder):
-        for rows in batches(encoded.sizes, batch_tokens):
+        for rows in by_length(encoded.sizes, batch_tokens):
             vectors[rows] = _pooled(encoder, [encoded.input_ids[row] for row in rows], pooling, device).cpu().numpy()
     return Embedded(vectors, encoded.cut, encoded.unk_rate)
-
-
-def batches(sizes: NDArray[np.int64], batch_tokens: int) -> Iterator[NDArray[np.int64]]:
-    """Yield the rows of texts of `sizes` tokens, (N,), in batches of nearly one length, from short to long.
-
-    A batch has at most `batch_tokens` tokens, were all as long as its longest, or is one text.
-    """
-    order = np.argsort(sizes, kind="stable")
-    start = 0
-    while start < len(order):
-        # What fits is a matter of the longest text alone, the last; the more texts, the longer it is.
-        padded = sizes[order[start : start + batch_tokens]] * np.arange(1, min(batch_tokens, len(order) - start) + 1)
-        end = start + max(1, int(np.searchsorted(padded, batch_tokens, "right")))
-        yield order[start:end]
-        start = end
 
 
 def _pooled(encoder: Encoder, texts: list[NDArray[np.int64]], pooling: Pooling, device: torch.device) -> Tensor:

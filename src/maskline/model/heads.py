@@ -12,7 +12,7 @@ from maskline.core.labels import IGNORE_INDEX
 from maskline.model.attention import Layout
 from maskline.model.bert import ACTIVATIONS, Encoder, initialize
 from maskline.model.settings import ModelParams
-from maskline.model.vocabulary_loss import vocabulary_loss
+from maskline.model.vocabulary_loss import vocabulary_loss, vocabulary_scores
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,23 @@ class PretrainingModel(EncoderModel):
         decoder = self.mlm.decoder
         mlm = vocabulary_loss(self.mlm.hidden(masked), decoder.weight, decoder.bias, inputs.masked_labels)
         return mlm, _next_sentence_loss(self.nsp(pooled), inputs)
+
+    def scores(self, inputs: Inputs) -> dict[str, Tensor]:
+        """Return summed losses in float32, and how many of the targets have the highest logit.
+
+        Of both objectives: `mlm_loss`, `mlm_correct`, `nsp_loss`, `nsp_correct`.
+        """
+        masked, pooled = self._masked_and_pooled(inputs)
+        decoder = self.mlm.decoder
+        mlm, correct = vocabulary_scores(self.mlm.hidden(masked), decoder.weight, decoder.bias, inputs.masked_labels)
+        logits = self.nsp(pooled)
+        right = (logits.argmax(1) == inputs.next_sentence_label).sum()  # an ignored label equals no class
+        return {
+            "mlm_loss": mlm,
+            "mlm_correct": correct,
+            "nsp_loss": _next_sentence_loss(logits, inputs),
+            "nsp_correct": right,
+        }
 
     def _masked_and_pooled(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
         """Return the encoder's output at the masked tokens, (M, D), and pooled, (B, D)."""

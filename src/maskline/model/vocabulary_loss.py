@@ -37,6 +37,30 @@ def vocabulary_loss(hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor
     return loss
 
 
+@torch.no_grad()
+def vocabulary_scores(hidden: Tensor, weight: Tensor, bias: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the same loss in float32, and how many of the M labels have the highest logit: of equal ones, the first.
+
+    Nothing of size (M, V) is in memory; the arguments are those of `vocabulary_loss`.
+    """
+    highest = weight.new_full((len(hidden),), -torch.inf)  # (M,) the largest logit so far
+    total = weight.new_zeros(len(hidden))  # (M,) sum of exp(logit - highest) so far
+    of_label = weight.new_zeros(len(hidden))
+    best = labels.new_full((len(hidden),), -1)  # (M,) the token with the largest logit so far
+    for first in range(0, len(weight), PIECE):
+        logits = torch.addmm(bias[first : first + PIECE], hidden, weight[first : first + PIECE].T)  # (M, C)
+        place = labels - first
+        inside = (place >= 0) & (place < logits.shape[1])
+        picked = logits.gather(1, place.clamp(0, logits.shape[1] - 1)[:, None])[:, 0]
+        of_label = torch.where(inside, picked, of_label)
+        largest, token = logits.max(1)
+        best = torch.where(largest > highest, token + first, best)
+        higher = torch.maximum(highest, largest)
+        total.mul_((highest - higher).exp_()).add_(logits.sub_(higher[:, None]).exp_().sum(1))
+        highest = higher
+    return (highest + total.log() - of_label).sum(), (best == labels).sum()
+
+
 class _VocabularyLoss(torch.autograd.Function):
     @staticmethod
     def forward(

@@ -53,7 +53,8 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
     tokenizer = load_tokenizer(paths.tokenizer)
     shards = TokenShards(paths.tokens)
     validation = read_premasked(paths.validation)
-    masker = Masker(params.masking, tokenizer.special, tokenizer.vocab_size)
+    continuing = tokenizer.continuing() if params.masking.whole_word else None
+    masker = Masker(params.masking, tokenizer.special, tokenizer.vocab_size, continuing)
     batches = new_batches(params, shards, masker, tokenizer.special)
     _check(params, paths, shards, validation, batches.counts)
     model = new_model(params, tokenizer.vocab_size, shards)

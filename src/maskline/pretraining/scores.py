@@ -7,12 +7,13 @@ import torch
 
 from maskline.core.labels import IGNORE_INDEX
 from maskline.examples.premasked import PremaskedSet
-from maskline.model.heads import PretrainingModel, pretraining_losses
+from maskline.model.heads import PretrainingModel
 from maskline.model.modes import evaluating
 from maskline.pretraining.inputs import to_inputs
 from maskline.tokenization.load import SpecialIds
 
-BATCH = 64
+BATCH_TOKENS = 8192
+"""Tokens that are scored at once, padding included; a longer example is scored alone."""
 Metrics = dict[str, float | None]
 
 
@@ -31,19 +32,14 @@ def pretraining_sums(
     """
     sums = dict.fromkeys(("mlm_loss", "mlm_correct", "masked", "nsp_loss", "nsp_correct", "pairs"), 0.0)
     with evaluating(model):
-        for number, (_, batch) in enumerate(validation.batches(BATCH, special)):
+        for number, (_, batch) in enumerate(validation.batches(BATCH_TOKENS, special)):
             if number % ranks != rank:
                 continue
             inputs = to_inputs(batch, device)
-            mlm_logits, nsp_logits = model(inputs)
-            mlm_loss, nsp_loss = pretraining_losses(mlm_logits, nsp_logits, inputs)
-            label = inputs.next_sentence_label
-            sums["mlm_loss"] += mlm_loss.item()
-            sums["mlm_correct"] += (mlm_logits.argmax(1) == inputs.masked_labels).sum().item()
+            for name, value in model.scores(inputs).items():
+                sums[name] += value.item()
             sums["masked"] += len(inputs.masked_labels)
-            sums["nsp_loss"] += nsp_loss.item()
-            sums["nsp_correct"] += (nsp_logits.argmax(1) == label).sum().item()  # an ignored label equals no class
-            sums["pairs"] += (label != IGNORE_INDEX).sum().item()
+            sums["pairs"] += (inputs.next_sentence_label != IGNORE_INDEX).sum().item()
     return sums
 
 

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from maskline.core.storage import read_json, read_manifest
@@ -47,6 +50,17 @@ class LoadedTokenizer:
         self.special = SpecialIds(*(vocabulary[token] for token in special_tokens))
         self.mask_token = special_tokens[-1]
         self._prefix: str | None = getattr(backend.model, "continuing_subword_prefix", None)
+
+    @cached_property
+    def plain(self) -> Tokenizer:
+        """Return a copy of `backend` to which a special token that is spelled out in a text is text, as any other."""
+        plain = Tokenizer.from_str(self.backend.to_str())
+        plain.encode_special_tokens = True
+        return plain
+
+    def continuing(self) -> NDArray[np.bool_]:
+        """Return for each token whether it continues the word before it, (V,)."""
+        return np.array([self.continued(piece) is not None for piece in self.pieces])
 
     def continued(self, piece: str) -> str | None:
         """Return the text that `piece` adds to the word before it; None if it begins a word."""

@@ -10,8 +10,11 @@ from maskline.tokenization.load import TOKENIZER_CONFIG, TOKENIZER_FILE, load_to
 _COPIED = (TOKENIZER_FILE, "vocab.txt")
 
 
-def files_for_model(tokenizer: Path, max_positions: int) -> tuple[dict[str, bytes], int]:
+def files_for_model(tokenizer: Path, max_positions: int, *, fills_masks: bool = True) -> tuple[dict[str, bytes], int]:
     """Return the files that a model which reads `max_positions` tokens keeps of a tokenizer, and the id of [PAD].
+
+    To a model that fills masks, [MASK] in a text is the token. To any other, special tokens that are spelled out in a
+    text are text, in `transformers` too.
 
     Raises:
         UserError: the directory `tokenizer` is incomplete.
@@ -19,6 +22,8 @@ def files_for_model(tokenizer: Path, max_positions: int) -> tuple[dict[str, byte
     pad = load_tokenizer(tokenizer).special.pad
     settings = read_json(tokenizer / TOKENIZER_CONFIG)
     settings["model_max_length"] = min(max_positions, settings["model_max_length"])
+    if not fills_masks:
+        settings["split_special_tokens"] = True  # what transformers calls it
     files = {name: (tokenizer / name).read_bytes() for name in _COPIED}
     files[TOKENIZER_CONFIG] = (json.dumps(settings, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
     return files, pad

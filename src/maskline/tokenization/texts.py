@@ -44,9 +44,12 @@ class EncodedTexts:
 
 
 def encode_texts(texts: list[str], tokenizer: LoadedTokenizer, max_seq_length: int) -> EncodedTexts:
-    """Return `texts` as token ids, cut at the end to `max_seq_length` tokens with [CLS] and [SEP]."""
+    """Return `texts` as token ids, cut at the end to `max_seq_length` tokens with [CLS] and [SEP].
+
+    A special token that is spelled out in a text, such as [SEP], is text: so it was in pretraining.
+    """
     special, longest = tokenizer.special, max_seq_length - 2
-    encodings = tokenizer.backend.encode_batch(texts, add_special_tokens=False)
+    encodings = tokenizer.plain.encode_batch(texts, add_special_tokens=False)
     read = [encoding.ids[:longest] for encoding in encodings]
     unknown = sum(ids.count(special.unk) for ids in read)
     return EncodedTexts(

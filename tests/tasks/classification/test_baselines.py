@@ -1,4 +1,5 @@
 import numpy as np
+from sklearn.metrics import accuracy_score
 
 from maskline.dataset.read import Dataset
 from maskline.tasks.classification.baselines import majority_accuracy, tfidf_predictions
@@ -15,39 +16,62 @@ def columns(texts, labels):
     return {"text": texts, "label": labels}
 
 
+def predictions(*splits, balanced=False, score=accuracy_score):
+    return tfidf_predictions(*splits, balanced=balanced, score=score)
+
+
 def test_tfidf_learns_words_and_their_order():
     some = columns(["not good", "good", "bad", "not bad"] * 5, [0, 1, 0, 1] * 5)
-    assert tfidf_predictions(some, some, some["text"]).tolist() == some["label"]
+    assert predictions(some, some, some["text"]).tolist() == some["label"]
 
 
 def test_tfidf_reads_texts_of_signs_and_single_letters():
     some = columns(["!", "?"] * 5, [0, 1] * 5)
-    assert tfidf_predictions(some, some, some["text"]).tolist() == some["label"]
+    assert predictions(some, some, some["text"]).tolist() == some["label"]
 
 
 def test_tfidf_takes_the_penalty_of_the_validation_split(monkeypatch):
     tried = []
 
     class Model:
-        def __init__(self, C, **_):  # noqa: N803
+        def __init__(self, C, class_weight, **_):  # noqa: N803
             self.c = C
+            weights.add(class_weight)
 
         def fit(self, _, labels):
             assert labels == [0, 1]
             return self
 
-        def score(self, _, labels):
-            assert labels == [1]
-            tried.append(self.c)
-            return float(self.c in {10.0, 30.0})
-
         def predict(self, _):
             return np.array([int(self.c)])
 
+    def score(labels, predicted):
+        assert labels == [1]  # those of the validation split
+        tried.append(int(predicted[0]))
+        return float(predicted[0] in {10, 30})
+
+    weights = set()
     monkeypatch.setattr("maskline.tasks.classification.baselines.LogisticRegression", Model)
-    found = tfidf_predictions(columns(["a", "b"], [0, 1]), columns(["a"], [1]), ["a"])
-    assert found.tolist() == [10]  # the strongest of the best two
-    assert tried == [3.0, 10.0, 30.0, 100.0]
+    for balanced, weight in ((False, None), (True, "balanced")):
+        splits = (columns(["a", "b"], [0, 1]), columns(["a"], [1]), ["a"])
+        found = predictions(*splits, balanced=balanced, score=score)
+        assert found.tolist() == [10]  # the strongest of the best two
+        assert weights == {weight}
+        weights.clear()
+    assert tried == 2 * [3, 10, 30, 100]
+
+
+def test_the_baseline_is_given_what_the_network_is_given():
+    """Four of the ten odd texts are of the rare class: balanced, all ten are named so, at a price in accuracy."""
+    texts = [f"{'odd' if number % 10 == 0 else 'common'} word" for number in range(100)]
+    train = columns(texts, [int(number % 30 == 0) for number in range(100)])
+    splits = {"train": train, "validation": train, "test": train}
+    scores = {}
+    for weights in ([1, 1], [0.526, 10]):
+        task = Classification(["bad", "good"], np.array(weights, np.float32))
+        scores[task.balanced] = task.baselines(Dataset({}, splits))[0].scores
+    assert scores[True]["macro_f1"] > scores[False]["macro_f1"]
+    assert scores[True]["accuracy"] < scores[False]["accuracy"]
 
 
 def test_the_baselines_learn_from_training_and_are_scored_on_the_test_split():

@@ -144,8 +144,8 @@ def test_probabilities_come_in_the_order_of_the_texts_whatever_the_batch(tokeniz
     alone = np.concatenate(
         [task.predict(model, task.encode({"text": [text], "label": [0]}, loaded, 16), CPU) for text in texts]
     )
-    for size in (3, 64):
-        monkeypatch.setattr(module, "BATCH", size)
+    for size in (30, 640):
+        monkeypatch.setattr(module, "BATCH_TOKENS", size)
         assert task.predict(model, encoded, CPU) == pytest.approx(alone, abs=1e-6)
     assert np.ptp(alone[:, 0]) > 1e-4
     assert alone.sum(1) == pytest.approx(np.ones(len(texts)))

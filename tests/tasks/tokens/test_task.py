@@ -182,14 +182,14 @@ TAGS = {ANN: B_PER, PLAY: O, DOT: O, THE: O, PARIS: B_PER, IAN: I_PER, NEW: B_LO
 
 @pytest.mark.parametrize("size", [1, 2, 3, 64])
 def test_each_word_has_the_tag_of_its_first_piece_whatever_the_batch(tokenizer, monkeypatch, size):
-    monkeypatch.setattr(module, "BATCH", size)
+    monkeypatch.setattr(module, "BATCH_TOKENS", size)
     predictions = TASK.predict(Known(TAGS), TASK.encode(SENTENCES, tokenizer, 16), CPU)
     assert lists(predictions.tags) == [[B_PER, O, O], [O, B_PER, O, B_LOC, I_LOC], [I_LOC], [B_PER, B_PER]]
     assert predictions.targets == 11
 
 
 def test_words_without_a_piece_and_those_that_are_cut_are_outside(tokenizer, monkeypatch):
-    monkeypatch.setattr(module, "BATCH", 2)
+    monkeypatch.setattr(module, "BATCH_TOKENS", 2)
     sentences = columns(
         (["", "Ann", "", "New", "York", "Ann", "Ann"], [O, B_PER, I_PER, B_LOC, I_LOC, B_PER, B_PER]),
         ([""], [B_PER]),
@@ -213,7 +213,7 @@ def test_words_that_are_cut_keep_their_gold_in_the_score(tokenizer):
 
 
 def test_the_loss_of_predictions_is_the_mean_over_the_words_that_are_read(tokenizer, monkeypatch):
-    monkeypatch.setattr(module, "BATCH", 3)
+    monkeypatch.setattr(module, "BATCH_TOKENS", 3)
     model, encoded = new_model(0.4), TASK.encode(SENTENCES, tokenizer, 8)
     model.train()
     predictions = TASK.predict(model, encoded, CPU)
@@ -232,7 +232,7 @@ def test_predictions_of_the_network_are_the_same_whatever_the_batch(tokenizer, m
         for ids, places in zip(encoded.input_ids, encoded.places, strict=True):
             expected.append(logits_of(model, ids)[places].argmax(1).tolist())
     for size in (1, 2, 64):
-        monkeypatch.setattr(module, "BATCH", size)
+        monkeypatch.setattr(module, "BATCH_TOKENS", size)
         assert lists(TASK.predict(model, encoded, CPU).tags) == expected
     assert len({tag for tags in expected for tag in tags}) > 2
 

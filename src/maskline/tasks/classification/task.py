@@ -27,8 +27,8 @@ from maskline.tokenization.texts import EncodedTexts, Packed, encode_texts
 if TYPE_CHECKING:
     from maskline.tasks.classification.settings import ClassificationRecipe
 
-BATCH = 128
-"""Texts that are predicted at once."""
+BATCH_TOKENS = 4096
+"""What is predicted at once, unless one example alone is longer."""
 CLASSES = ("label", "precision", "recall", "f1", "support")
 
 
@@ -76,6 +76,7 @@ class Classification:
         """Weigh the loss of class c by `weights[c]`, (C,)."""
         self.labels = labels
         self.weights = torch.from_numpy(weights)
+        self.balanced = len(set(weights.tolist())) > 1
 
     @property
     def summary(self) -> str:
@@ -118,7 +119,7 @@ class Classification:
         """Return the probability of each class for each text, (N, C)."""
         probabilities = np.zeros((len(encoded.labels), len(self.labels)), np.float32)
         with evaluating(model):
-            for rows in by_length(encoded.sizes, BATCH):
+            for rows in by_length(encoded.sizes, BATCH_TOKENS):
                 logits = _logits(model, encoded.texts.packed(rows), device)
                 probabilities[rows] = logits.float().softmax(1).cpu().numpy()
         return probabilities
@@ -134,7 +135,13 @@ class Classification:
         splits = dataset.splits
         test = np.array(splits["test"]["label"], np.int64)
         majority = majority_accuracy(np.array(splits["train"]["label"], np.int64), test)
-        tfidf = tfidf_predictions(splits["train"], splits["validation"], splits["test"]["text"])
+        tfidf = tfidf_predictions(
+            splits["train"],
+            splits["validation"],
+            splits["test"]["text"],
+            balanced=self.balanced,
+            score=lambda labels, predicted: self._scores(labels, predicted)[self.criterion],
+        )
         return [
             Baseline("tfidf", "TF-IDF + logistic regression", self._scores(test, tfidf)),
             Baseline("majority", "majority class", {"accuracy": majority}),

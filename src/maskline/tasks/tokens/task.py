@@ -25,8 +25,8 @@ from maskline.tasks.tokens.examples import TAGS, WORDS
 from maskline.tasks.tokens.model import TokenModel
 from maskline.tokenization.load import LoadedTokenizer
 
-BATCH = 128
-"""Sentences that are predicted at once."""
+BATCH_TOKENS = 4096
+"""What is predicted at once, unless one example alone is longer."""
 OUTSIDE = 0
 """The tag O, which a word has that the model does not read."""
 
@@ -110,7 +110,7 @@ class Tokens:
     def encode(self, examples: Columns, tokenizer: LoadedTokenizer, max_seq_length: int) -> TaggedSentences:
         """Return sentences cut at their end; the tags of words that were cut stay."""
         special, longest = tokenizer.special, max_seq_length - 2
-        encodings = tokenizer.backend.encode_batch(examples[WORDS], is_pretokenized=True, add_special_tokens=False)
+        encodings = tokenizer.plain.encode_batch(examples[WORDS], is_pretokenized=True, add_special_tokens=False)
         read = [encoding.ids[:longest] for encoding in encodings]
         unknown = sum(ids.count(special.unk) for ids in read)
         places, words = [], []
@@ -155,7 +155,7 @@ class Tokens:
         tags = [np.full(len(gold), OUTSIDE, np.int64) for gold in encoded.tags]
         loss, targets = 0.0, 0
         with evaluating(model):
-            for rows in by_length(encoded.sizes, BATCH):
+            for rows in by_length(encoded.sizes, BATCH_TOKENS):
                 batch = self.batch(encoded, rows)
                 logits = _logits(model, batch, device).float()
                 loss += F.cross_entropy(logits, move(batch.tags, device), reduction="sum").item()
