@@ -80,8 +80,8 @@ class Masker:
             np.stack([np.searchsorted(row, values, side) for row, values in zip(ranked, of_word, strict=True)])
             for side in ("left", "right")
         )
-        # Up to the middle of a word, on the line of all tokens, it is nearer to take it than to leave it. Where both are
-        # as near, a random bit decides, or the share would grow.
+        # Up to the middle of a word, on the line of all tokens, it is nearer to take it than to leave it. Where both
+        # are as near, a random bit decides, or the share would grow.
         middle, wanted = before + through, 2 * picks[:, None]
         picked: NDArray[np.bool_] = (before == 0) | (middle < wanted) | ((middle == wanted) & (of_word % 2 == 0))
         return picked
