@@ -316,6 +316,92 @@ def test_what_a_stage_wrote_is_replaced_and_what_it_did_not_is_kept(complete, tm
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "the only copy"
 
 
+EXTENSION = {"manifest_version": 3, "name": "an extension", "files": ["content.js"]}
+HASH = {"bytes": 9, "sha256": "0" * 64}
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        json.dumps(EXTENSION),
+        json.dumps({"files": {"content.js": "content.js"}}),
+        json.dumps({"files": {"content.js": {"bytes": 9, "sha256": "none"}}}),
+        json.dumps({"files": {"content.js": {"bytes": "9", "sha256": "0" * 64}}}),
+        json.dumps({"files": {"other.js": HASH}}),
+        "[" * 100_000,
+        "[]", "{}", "no JSON", "",
+    ],
+)  # fmt: skip
+def test_a_folder_with_a_manifest_that_is_not_ours_is_kept(tmp_path, manifest):
+    folder = tmp_path / "extension"
+    folder.mkdir()
+    (folder / MANIFEST).write_text(manifest)
+    (folder / "content.js").write_text("all of it")
+    with pytest.raises(UserError, match=r"extension has files that no stage wrote \(.*content.js.*\), and they would"):
+        fresh_directory(folder)
+    assert names(folder) == ["content.js", MANIFEST]
+    assert (folder / "content.js").read_text() == "all of it"
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "below/notes.txt", "new/notes.txt", "below/manifest.json", "link"])
+def test_what_someone_put_beside_what_a_stage_wrote_is_kept_and_named(complete, name):
+    path = complete / name
+    path.parent.mkdir(exist_ok=True)
+    if name == "link":
+        path.symlink_to("nowhere")
+    else:
+        path.write_text("mine")
+    with pytest.raises(
+        UserError, match=rf"^\S+out has files that no stage wrote \({name}\), and they would be removed"
+    ):
+        fresh_directory(complete)
+    assert (complete / "a.txt").read_text() == "some text"
+    path.unlink()
+    assert names(fresh_directory(complete)) == [INCOMPLETE]
+
+
+def test_what_is_missing_damaged_or_litter_in_a_directory_of_ours_does_not_keep_it(complete):
+    (complete / "a.txt").write_text("changed")
+    (complete / "below" / "b.txt").unlink()
+    (complete / "below" / ".DS_Store").write_text("")
+    assert names(fresh_directory(complete)) == [INCOMPLETE]
+
+
+def test_a_manifest_that_the_project_has_written_before_is_known(tmp_path):
+    """As the first version of this project wrote it."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "a.txt").write_text("some text")
+    digest = "b94f6f125c79e3a5ffaa826f584c10d52ada669e6762051b826b55776d05aed2"
+    write_json(folder / MANIFEST, {"count": 2, "files": {"a.txt": {"bytes": 9, "sha256": digest}}})
+    assert names(fresh_directory(folder)) == [INCOMPLETE]
+
+
+@pytest.mark.parametrize("content", ["", "of another program"])
+def test_a_mark_that_is_not_ours_gives_no_leave(tmp_path, content):
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    (folder / INCOMPLETE).write_text(content)
+    (folder / "film").write_text("half of it")
+    with pytest.raises(UserError, match="downloads has files that no stage wrote"):
+        fresh_directory(folder)
+    assert names(folder) == [INCOMPLETE, "film"]
+    assert (folder / INCOMPLETE).read_text() == content
+
+
+def test_a_kill_before_the_mark_is_written_leaves_a_folder_that_can_be_used(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / INCOMPLETE).touch()
+    assert names(fresh_directory(tmp_path / "out")) == [INCOMPLETE]
+
+
+def test_many_strange_files_are_named_in_part(tmp_path):
+    for number in range(9):
+        (tmp_path / str(number)).touch()
+    with pytest.raises(UserError, match=r"wrote \(\d, \d, \d, \.\.\.\), and"):
+        fresh_directory(tmp_path)
+
+
 @pytest.mark.parametrize("removed", [0, 1, 2])
 def test_a_kill_while_old_content_is_removed_leaves_a_directory_that_can_be_replaced(complete, monkeypatch, removed):
     real, count = Path.unlink, 0

@@ -6,10 +6,12 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,11 @@ SETTINGS = "settings"
 """The module of a room that holds the schema of its parameters, and the room that checks all of them."""
 INCOMPLETE = ".incomplete"
 """A file that marks a directory as incomplete until its manifest is written."""
+_MARK = b"maskline fills this folder; what lies here may be removed\n"
+_LITTER = {".DS_Store"}
+"""What the system puts into a folder that someone has looked at."""
+_NAMED = 3
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @contextmanager
@@ -202,21 +209,57 @@ def fresh_directory(path: Path) -> Path:
         UserError: `path` has files that no stage wrote, or another process fills it.
     """
     path.mkdir(parents=True, exist_ok=True)
-    ours = (path / MANIFEST).is_file() or (path / INCOMPLETE).is_file()
-    if not ours and any(path.iterdir()):
-        raise UserError(f"{path} has files that no stage wrote, and they would be removed: name another folder")
+    if strange := list(islice(_strange_files(path), _NAMED + 1)):
+        names = ", ".join(strange[:_NAMED]) + (", ..." if len(strange) > _NAMED else "")
+        raise UserError(
+            f"{path} has files that no stage wrote ({names}), and they would be removed: name another folder"
+        )
     _unlock(path)
     # The mark is made first and is kept: if the process is killed now, a later run may still use this folder.
     mark = try_lock(path / INCOMPLETE)
     if mark is None:
         raise UserError(f"another process writes {path} now: wait for it, or stop it first")
     _filling[path.resolve()] = mark
+    try:
+        os.pwrite(mark, _MARK, 0)
+    except OSError as error:
+        error.filename = str(path / INCOMPLETE)
+        raise
     for child in path.iterdir():
         if child.is_dir() and not child.is_symlink():
             shutil.rmtree(child)
         elif child.name != INCOMPLETE:
             child.unlink()
     return path
+
+
+def _strange_files(directory: Path) -> Iterator[str]:
+    """Yield the files of `directory` that neither our mark nor our manifest accounts for."""
+    mark = directory / INCOMPLETE
+    marked = mark.read_bytes() if mark.is_file() else b""
+    if marked == _MARK:
+        return
+    ours = _listed(directory / MANIFEST) | ({INCOMPLETE} if not marked else set())
+    for path in directory.rglob("*"):
+        if (path.is_symlink() or not path.is_dir()) and path.name not in _LITTER:
+            name = path.relative_to(directory).as_posix()
+            if name not in ours:
+                yield name
+
+
+def _listed(manifest: Path) -> set[str]:
+    """Return the files that a manifest of ours lists, itself included; none where it is not ours.
+
+    Browser extensions and web pages have a manifest.json as well: ours has size and hash of every file.
+    """
+    try:
+        files = json.loads(manifest.read_bytes())["files"]
+        promised = [(entry["bytes"], entry["sha256"]) for entry in files.values()]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return set()
+    if all(isinstance(size, int) and _SHA256.fullmatch(str(digest)) for size, digest in promised):
+        return {manifest.name, *files}
+    return set()
 
 
 def write_manifest(directory: Path, content: Mapping[str, Any]) -> None:
