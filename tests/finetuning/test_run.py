@@ -112,7 +112,7 @@ def test_what_is_to_be_learned_is_learned(mine, optimizer, matrix_lr, start):
 @pytest.mark.parametrize("start", STARTS)
 def test_the_same_command_gives_the_same_bytes_and_an_interrupted_one_goes_on(mine, monkeypatch, capsys, start):
     tune(settings(), paths(mine, "whole", start))
-    assert list((mine.parent / ".runs").iterdir()) == []
+    shutil.rmtree(mine.parent / ".runs")
     real = FinetuningObjective.microbatches
     updates, stop_at = [], [9, 21]  # within the first of two epochs, and within the second
 
@@ -135,12 +135,18 @@ def test_the_same_command_gives_the_same_bytes_and_an_interrupted_one_goes_on(mi
     assert contents(mine / "tuned") == contents(mine / "whole")
     total = read_json(mine / "tuned" / "reports" / "metrics.json")["steps"]
     assert updates == list(range(total))  # no update was made twice
-    assert list((mine.parent / ".runs").iterdir()) == []
     assert capsys.readouterr().out.count("resuming after step") == 2
+    # What a finished run made is written anew without an update.
+    shutil.rmtree(mine / "tuned")
+    tune(settings(), paths(mine, start=start))
+    assert "this run is finished: its results are written anew" in capsys.readouterr().out
+    assert contents(mine / "tuned") == contents(mine / "whole")
+    assert updates == list(range(total))
 
 
 def test_one_start_does_not_take_up_the_run_of_the_other(mine, monkeypatch, capsys):
     tune(settings(), paths(mine, "whole", "scratch"))
+    shutil.rmtree(mine.parent / ".runs")
     real = FinetuningObjective.microbatches
 
     def stopping(objective, step):
@@ -158,7 +164,7 @@ def test_one_start_does_not_take_up_the_run_of_the_other(mine, monkeypatch, caps
     assert "resuming" not in said
     assert "unfinished" not in said
     assert contents(mine / "tuned") == contents(mine / "whole")
-    assert len(list((mine.parent / ".runs").iterdir())) == 1
+    assert len(list((mine.parent / ".runs").iterdir())) == 2
 
 
 def test_both_starts_have_the_same_random_head_and_another_encoder(mine, monkeypatch):

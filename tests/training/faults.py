@@ -13,7 +13,6 @@ import torch
 
 from maskline.core.errors import UserError
 from maskline.pretraining.objective import PretrainingObjective
-from maskline.training.states import ResumableRun
 
 
 def before_file_operations(act):
@@ -110,8 +109,3 @@ def mount_small_disk(folder, pages=1):
     assert libc.mount(b"none", bytes(folder), b"tmpfs", 0, f"size={4 * pages}k".encode()) == 0, os.strerror(
         ctypes.get_errno()
     )
-
-
-def remember():
-    """Leave the directory of a finished run, which would be forgotten."""
-    ResumableRun.discard = lambda _: None

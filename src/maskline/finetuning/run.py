@@ -110,7 +110,7 @@ def finetune(
         files = TokenizerFiles(*files_for_model(paths.tokenizer, model.encoder.params.max_positions))
         untrained = () if model.pooled else (POOLER,)
         export(paths.model, model, task.architecture, files, card, identity, task.config(), untrained=untrained)
-        run.discard()
+        run.finish()
 
 
 def new_model(task: AnyTask, settings: FinetuningSettings, recipe: FinetuneParams, vocab_size: int) -> EncoderModel:

@@ -93,7 +93,7 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
                 reporter.say(f"pretrain: exported as BertModel: BERT has no such head as ours, which is in {HEADS}")
             model.load_state_dict(result.best_weights)
             _export(model, paths.best, params, paths, metrics["best"], identity)
-            run.discard()
+            run.finish()
             reporter.say(f"pretrain: {_closing(result.progress)}")
 
 
