@@ -35,6 +35,7 @@ def run(main: Callable[..., None]) -> None:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command(epilog="With --debug, an error shows its traceback.")(main)
     try:
+        _check_system()
         with _interruptible():
             app()
     except (UserError, OSError, MemoryError) as error:
@@ -48,6 +49,11 @@ def run(main: Callable[..., None]) -> None:
         if end.code == INTERRUPTED and _is_main():
             typer.echo("interrupted: run the same command again", err=True)
         raise
+
+
+def _check_system() -> None:
+    if not hasattr(signal, "SIGALRM"):
+        raise UserError(f"maskline does not run on {sys.platform}: use Linux, macOS or WSL")
 
 
 @contextmanager

@@ -1,8 +1,11 @@
 import errno
+import fcntl
 import io
 import json
 import math
 import os
+import re
+import stat
 import subprocess
 import sys
 import types
@@ -26,6 +29,7 @@ from maskline.core.storage import (
     read_manifest,
     sha256,
     source_fingerprint,
+    try_lock,
     write_bytes,
     write_csv,
     write_json,
@@ -156,6 +160,94 @@ def test_a_csv_file_that_is_cut_short_or_none_is_told(tmp_path, content, message
     (tmp_path / "file.csv").write_bytes(content)
     with pytest.raises(UserError, match=rf"file.csv {message}.*: remove it and run `dvc repro`"):
         read_csv(tmp_path / "file.csv")
+
+
+@pytest.fixture(name="told")
+def _told(monkeypatch, capsys):
+    """Return what reads the lines said on stderr so far."""
+    monkeypatch.setattr(storage, "_said", set())
+    return lambda *_: capsys.readouterr().err.splitlines()
+
+
+def failing(code, only=lambda _: True):
+    real = os.fsync
+
+    def call(descriptor, *_):
+        if only(descriptor):
+            raise OSError(code, os.strerror(code))
+        return real(descriptor)
+
+    return call
+
+
+def is_directory(descriptor):
+    return stat.S_ISDIR(os.fstat(descriptor).st_mode)
+
+
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP])
+def test_a_file_system_that_syncs_no_directories_is_told_once_and_used(tmp_path, monkeypatch, told, code):
+    monkeypatch.setattr(storage.os, "fsync", failing(code, is_directory))
+    for name in ("one", "other"):
+        write_bytes(tmp_path / name, b"new")
+        assert (tmp_path / name).read_bytes() == b"new"
+    reason = f"this file system syncs no directories ({os.strerror(code)})"
+    assert told() == [f"{tmp_path}: {reason}: after a power cut, run again"]
+
+
+def test_what_else_goes_wrong_with_a_directory_names_the_file(tmp_path, monkeypatch, told):
+    monkeypatch.setattr(storage.os, "fsync", failing(errno.EIO, is_directory))
+    with pytest.raises(OSError, match=re.escape(os.strerror(errno.EIO))) as error:
+        write_bytes(tmp_path / "file", b"new")
+    assert error.value.filename == str(tmp_path / "file")
+    assert told() == []
+
+
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOSYS])
+def test_content_that_cannot_be_synced_is_no_content(tmp_path, monkeypatch, code):
+    """It would not be harmless: the name might come to stand for half of it."""
+    monkeypatch.setattr(storage.os, "fsync", failing(code, lambda descriptor: not is_directory(descriptor)))
+    with pytest.raises(OSError, match=os.strerror(code)) as error:
+        write_bytes(tmp_path / "file", b"new")
+    assert error.value.filename == str(tmp_path / "file")
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK])
+def test_a_file_system_without_locks_is_told_once_and_used(tmp_path, monkeypatch, told, code):
+    monkeypatch.setattr(fcntl, "flock", failing(code))
+    for name in ("one", "other"):
+        write_manifest(fresh_directory(tmp_path / name), {})
+        assert names(tmp_path / name) == [MANIFEST]
+    reason = f"this file system has no locks ({os.strerror(code)})"
+    assert told() == [f"{tmp_path / 'one' / INCOMPLETE}: {reason}: start nothing twice in one folder"]
+
+
+def test_a_lock_that_fails_otherwise_names_the_file(tmp_path, monkeypatch, told):
+    monkeypatch.setattr(fcntl, "flock", failing(errno.EIO))
+    open_files = len(list(Path("/dev/fd").iterdir()))
+    with pytest.raises(OSError, match=re.escape(os.strerror(errno.EIO))) as error:
+        try_lock(tmp_path / "lock")
+    assert error.value.filename == str(tmp_path / "lock")
+    assert len(list(Path("/dev/fd").iterdir())) == open_files
+    assert told() == []
+
+
+WITHOUT_LOCKS = """
+import pathlib, sys
+sys.modules["fcntl"] = None
+import maskline.core.storage as storage, maskline.inference.fill, maskline.pretraining.run, maskline.settings.params
+from maskline.core.errors import UserError
+try:
+    storage.fresh_directory(pathlib.Path(sys.argv[1]))
+except UserError as error:
+    print(error)
+"""
+
+
+def test_a_system_without_locks_can_import_everything_and_is_told_when_it_needs_one(tmp_path):
+    command = [sys.executable, "-c", WITHOUT_LOCKS, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{tmp_path / INCOMPLETE} cannot be locked on this system: use Linux, macOS or WSL\n"
 
 
 JSON = st.recursive(

@@ -30,6 +30,13 @@ def test_a_path_that_the_system_refuses_is_one_line_that_names_it(monkeypatch, c
         cli.run(main)
 
 
+def test_a_system_that_lacks_what_runs_rely_on_is_one_line(monkeypatch, capsys):
+    """As Windows does."""
+    monkeypatch.delattr(signal, "SIGALRM")
+    line = f"error: maskline does not run on {sys.platform}: use Linux, macOS or WSL\n"
+    assert outcome(monkeypatch, capsys, lambda: None) == (1, line)
+
+
 def test_ctrl_c_says_how_to_go_on(monkeypatch, capsys):
     def main():
         raise KeyboardInterrupt

@@ -1,7 +1,7 @@
 """Files that are either complete or absent: atomic writes, strict JSON and CSV, manifests, fingerprints."""
 
 import csv
-import fcntl
+import errno
 import hashlib
 import io
 import json
@@ -28,6 +28,8 @@ _MARK = b"maskline fills this folder; what lies here may be removed\n"
 _LITTER = {".DS_Store"}
 """What the system puts into a folder that someone has looked at."""
 _NAMED = 3
+_ABSENT = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
+"""What a file system answers that cannot do what is asked of it."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -58,8 +60,24 @@ def _sync_directory(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _ABSENT | {errno.EINVAL}:
+            raise
+        # The content is on the disk already: it is the new name that a loss of power might take back.
+        _say_once(f"{path}: this file system syncs no directories ({error.strerror}): after a power cut, run again")
     finally:
         os.close(descriptor)
+
+
+_said: set[str] = set()
+
+
+def _say_once(line: str) -> None:
+    """Say on stderr what a file system cannot do, the first time that it is met."""
+    kind = line.partition(": ")[2]
+    if kind not in _said:
+        _said.add(kind)
+        sys.stderr.write(f"{line}\n")
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -180,9 +198,18 @@ def write_timing(stage: str, seconds: float, **others: float) -> None:
 def try_lock(path: Path) -> int | None:
     """Open `path` and lock it against other processes; return the descriptor, or None if another process has the lock.
 
-    The lock is released when the descriptor is closed or the process ends.
+    The lock is released when the descriptor is closed or the process ends. Where the file system has no locks, that is
+    said once, and the descriptor comes without one.
+
+    Raises:
+        UserError: this system has no locks at all.
     """
+    try:
+        import fcntl  # which Windows has not: the rest of this module works there
+    except ImportError:
+        raise UserError(f"{path} cannot be locked on this system: use Linux, macOS or WSL") from None
     while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -193,6 +220,15 @@ def try_lock(path: Path) -> int | None:
             return None
         except FileNotFoundError:
             pass
+        except OSError as error:
+            if error.errno in _ABSENT | {errno.ENOLCK}:
+                _say_once(
+                    f"{path}: this file system has no locks ({error.strerror}): start nothing twice in one folder"
+                )
+                return descriptor
+            os.close(descriptor)
+            error.filename = str(path)
+            raise
         os.close(descriptor)  # the process that had the lock has removed the file
 
 
