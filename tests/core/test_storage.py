@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -60,6 +61,36 @@ def test_a_write_that_fails_leaves_the_former_content_and_nothing_else(tmp_path)
         assert path.read_bytes() == b"former"
     assert path.read_bytes() == b"new"
     assert names(path.parent) == ["file"]
+
+
+KILLED = """
+import os, pathlib, signal, sys
+from maskline.core.storage import atomic
+with atomic(pathlib.Path(sys.argv[1])) as temporary:
+    temporary.write_bytes(b"half of the n")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_write_left_goes_with_the_next_one(tmp_path):
+    path = tmp_path / "file.csv"
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = names(tmp_path)
+    dead = left.split(".")[-2]
+    # Of a process that lives, of another file, of another program.
+    kept = [f".file.csv.{os.getppid()}.tmp", ".file.csv.1.tmp", f".file_csv.{dead}.tmp", f".other.{dead}.tmp"]
+    kept += [f".file.csv.x{dead}.tmp", f".file.csv.{dead}.tmp.gz", f"file.csv.{dead}.tmp", ".file.csv.99999999999.tmp"]
+    for name in kept:
+        (tmp_path / name).write_text("not ours")
+    write_bytes(path, b"new")
+    assert names(tmp_path) == sorted([*kept, "file.csv"])
+
+
+def test_a_leftover_that_cannot_be_removed_stops_nothing(tmp_path):
+    (tmp_path / ".file.999999999.tmp").mkdir()
+    write_bytes(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
 
 
 def test_a_full_disk_leaves_the_former_content(tmp_path, monkeypatch):

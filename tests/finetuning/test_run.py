@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from maskline.core.errors import UserError
 from maskline.core.storage import MANIFEST, read_csv, read_json, sha256, write_manifest, write_text
+from maskline.finetuning import run as finetuning_run
 from maskline.finetuning.objective import FinetuningObjective
 from maskline.finetuning.run import Paths, finetune, load_pretrained, new_model
 from maskline.finetuning.score import load_model
@@ -142,6 +143,19 @@ def test_the_same_command_gives_the_same_bytes_and_an_interrupted_one_goes_on(mi
     assert "this run is finished: its results are written anew" in capsys.readouterr().out
     assert contents(mine / "tuned") == contents(mine / "whole")
     assert updates == list(range(total))
+
+
+def test_what_a_killed_run_left_in_the_reports_is_swept_when_the_next_one_begins(mine, monkeypatch):
+    left = mine / "tuned" / "reports" / ".train.csv.999999999.tmp"
+    left.parent.mkdir(parents=True)
+    left.write_text("half of it")
+
+    def begin(*_):
+        raise UserError(f"begun {left.exists()}")
+
+    monkeypatch.setattr(finetuning_run, "train", begin)
+    with pytest.raises(UserError, match="begun False"):
+        tune(settings(), paths(mine))
 
 
 def test_one_start_does_not_take_up_the_run_of_the_other(mine, monkeypatch, capsys):

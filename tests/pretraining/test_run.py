@@ -4,6 +4,8 @@ import os
 import random
 import shutil
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -118,6 +120,22 @@ def test_what_a_finished_run_made_is_written_anew_without_an_update(mine, monkey
     )
     assert list(mine.parent.glob(".runs/*/*.pt")) == [state]
     assert [(state.parent / name).read_bytes() for name in ("train.csv", "validation.csv")] == curves
+
+
+@pytest.mark.parametrize("name", ["train.csv", "validation.csv", "metrics.json"])
+def test_what_a_killed_run_left_in_the_reports_is_swept_when_the_next_one_begins(mine, monkeypatch, name):
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    left = mine / "out" / "reports" / f".{name}.{process.pid}.tmp"
+    left.parent.mkdir(parents=True)
+    left.write_text("half of it")
+
+    def begin(*_):
+        raise UserError(f"begun {left.exists()}")
+
+    monkeypatch.setattr(pretraining_run, "train", begin)
+    with pytest.raises(UserError, match="begun False"):
+        pretrain(settings(), paths(mine), CPU)
 
 
 def test_a_run_that_could_not_write_what_it_made_is_not_finished(mine, monkeypatch):

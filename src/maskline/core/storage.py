@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ def atomic(path: Path) -> Iterator[Path]:
     that names the temporary file, or no file (as with a full disk), is changed to name `path`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    sweep(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
@@ -54,6 +55,25 @@ def atomic(path: Path) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sweep(path: Path) -> None:
+    """Remove what processes that were killed within `atomic` have left beside `path`."""
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.([0-9]{{1,9}})\.tmp")
+    with suppress(OSError):  # which is no reason to stop
+        for found in path.parent.iterdir():
+            if (match := pattern.fullmatch(found.name)) and not _is_alive(int(match[1])):
+                found.unlink()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is somebody else's
+        pass
+    return True
 
 
 def _sync_directory(path: Path) -> None:

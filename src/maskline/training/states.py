@@ -39,6 +39,8 @@ from maskline.core.storage import (
 
 RUNS = Path(".runs")
 KEPT = 2
+REPORTS = ("train.csv", "validation.csv", "metrics.json")
+"""What a stage writes to its reports when the run is finished."""
 IDENTITY = "identity.json"
 FINISHED = "finished"
 """The key in the file beside a state that says so."""
