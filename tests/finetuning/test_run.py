@@ -103,6 +103,28 @@ def test_the_best_epoch_on_the_validation_split_is_exported(mine, monkeypatch, s
 
 
 @pytest.mark.parametrize("start", STARTS)
+def test_patience_ends_a_run_that_gets_no_better(mine, monkeypatch, capsys, start):
+    scores = iter([0.5, 0.75, 0.7, 0.75, 0.9])
+    monkeypatch.setattr(
+        FinetuningObjective,
+        "evaluate",
+        lambda _: {"loss": 1.0, "accuracy": (score := next(scores)), "macro_f1": score},
+    )
+    tune(settings(epochs=5, patience=2), paths(mine, start=start))
+    metrics = read_json(mine / "tuned" / "reports" / "metrics.json")
+    assert (metrics["best"]["epoch"], metrics["last"]["epoch"]) == (2, 4)
+    assert metrics["planned_steps"] * 4 == metrics["steps"] * 5
+    end = f"step {metrics['steps']}/{metrics['planned_steps']}  ends here: 2 scores without a better one"
+    assert end in capsys.readouterr().out
+    assert [row["epoch"] for row in read_csv(mine / "tuned" / "reports" / "validation.csv")] == [
+        "1.0",
+        "2.0",
+        "3.0",
+        "4.0",
+    ]
+
+
+@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize(("optimizer", "matrix_lr"), [("adamw", 0.01), ("muon", 0.05)])
 def test_what_is_to_be_learned_is_learned(mine, optimizer, matrix_lr, start):
     recipe = {"epochs": 8, "optimizer": optimizer, "peak_lr": 0.01, "matrix_lr": matrix_lr, "dropout": 0.0}

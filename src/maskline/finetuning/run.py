@@ -100,6 +100,8 @@ def finetune(
             "cut": {split: part.cut for split, part in encoded.items()},
             "unk_rate": {split: part.unk_rate for split, part in encoded.items()},
         }
+        if progress.step < steps:
+            metrics["planned_steps"] = steps
         write_json(paths.reports / "metrics.json", metrics)
         write_timing(stage, progress.seconds)
         model.load_state_dict(result.best_weights)

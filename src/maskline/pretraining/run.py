@@ -195,7 +195,10 @@ def write_reports(
         "examples": counts[0],
     }
     if recipe.final_seq_length:
-        metrics |= {"final_examples": counts[1], "steps_before_final_length": recipe.lengthens_at(progress.step)}
+        before = min(recipe.lengthens_at(objective.steps), progress.step)
+        metrics |= {"final_examples": counts[1], "steps_before_final_length": before}
+    if progress.step < objective.steps:
+        metrics["planned_steps"] = objective.steps
     if any(row["loss"] is None for row in progress.validation):
         metrics["diverged"] = True
     write_json(directory / "metrics.json", metrics)

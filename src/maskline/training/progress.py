@@ -118,6 +118,11 @@ class Reporter:
                 text = "  ".join([*shown, pace])
                 self.say(f"{self.title}: step {step}/{self.steps}  {text}  {left:,.0f} s left")
 
+    def stalled(self, step: int, best_step: int, patience: int | None) -> None:
+        """Report that the run ends after `step`, because the last `patience` scores were not better than the best."""
+        best = f"the best one is that of step {best_step}" if best_step else "none was a number"
+        self.say(f"{self.title}: step {step}/{self.steps}  ends here: {patience} scores without a better one; {best}")
+
     def evaluated(self, step: int, metrics: Mapping[str, float | None]) -> None:
         """Report a score on the validation set."""
         text = "  ".join(f"{name} {value:.4g}" for name, value in metrics.items() if value is not None)
