@@ -8,6 +8,9 @@ import time
 import pytest
 
 from pipeline import cli
+from tests.project import ROOT
+
+SEARCHED = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
 
 
 def outcome(monkeypatch, capsys, main, *arguments):
@@ -54,7 +57,7 @@ def test_names_and_texts_are_utf8_in_every_locale(tmp_path, locale, mode):
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHONUTF"))
     }
-    environment |= locale | {"PYTHONCOERCECLOCALE": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment |= locale | {"PYTHONCOERCECLOCALE": "0", "PYTHONPATH": SEARCHED}
     environment |= {"PYTHONUTF8": mode} if mode else {}
     (tmp_path / "command.py").write_text(PROGRAM, encoding="utf-8")
     command = [sys.executable, "command.py", "سلام é", "مرحبا.txt"]
@@ -66,7 +69,7 @@ def test_names_and_texts_are_utf8_in_every_locale(tmp_path, locale, mode):
 def test_bytes_that_are_not_utf8_come_through(tmp_path):
     (tmp_path / "\udcff").write_text("content")
     environment = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    environment["PYTHONPATH"] = SEARCHED
     program = (
         "from pathlib import Path\nfrom pipeline.cli import run\n"
         "def main(path: Path):\n    print(path.read_text())\nrun(main)"
