@@ -26,6 +26,7 @@ AGAIN_SECONDS = 1.0
 
 def run(main: Callable[..., None]) -> None:
     """Run `main` as a command: a fault of the user's is one line on stderr and exit code 1, without a traceback."""
+    _read_utf8()
     debug = "--debug" in sys.argv
     if debug:
         sys.argv.remove("--debug")
@@ -35,10 +36,11 @@ def run(main: Callable[..., None]) -> None:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command(epilog="With --debug, an error shows its traceback.")(main)
     try:
+        _check_system()
         with _interruptible():
             app()
-    except (UserError, OSError, MemoryError) as error:
-        if debug:
+    except (UserError, OSError, MemoryError, UnicodeEncodeError) as error:
+        if debug or (isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8"):  # which no locale explains
             raise
         # What goes wrong before torch is there goes wrong in every process of torchrun; see process_group for the rest.
         if _is_main() or "torch" in sys.modules:
@@ -48,6 +50,21 @@ def run(main: Callable[..., None]) -> None:
         if end.code == INTERRUPTED and _is_main():
             typer.echo("interrupted: run the same command again", err=True)
         raise
+
+
+def _read_utf8() -> None:
+    """Start this process again where Python takes arguments and names of files for ASCII, as in the locale C.
+
+    Names in params.yaml are text, those of the system and arguments are bytes: only with an encoding that has all
+    characters do they meet. A locale of another encoding stays.
+    """
+    if sys.getfilesystemencoding() == "ascii" and os.environ.get("PYTHONUTF8") != "1":
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {"PYTHONUTF8": "1"})  # noqa: S606
+
+
+def _check_system() -> None:
+    if not hasattr(signal, "SIGALRM"):
+        raise UserError(f"maskline does not run on {sys.platform}: use Linux, macOS or WSL")
 
 
 @contextmanager
@@ -116,11 +133,13 @@ def _is_main() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def _explain(error: UserError | OSError | MemoryError) -> str:
+def _explain(error: UserError | OSError | MemoryError | UnicodeEncodeError) -> str:
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, MemoryError):
         return f"out of memory{f' ({error})' if str(error) else ''}: close other programs, or take smaller numbers"
+    if isinstance(error, UnicodeEncodeError):
+        return f"{error.object!a} is no file name in this locale: set PYTHONUTF8=1"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"the disk is full ({error.filename or 'while writing'}): make room and run the same command again"
     return f"{error.filename or 'the system'}: {error.strerror or error}; --debug shows what was tried"

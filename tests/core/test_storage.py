@@ -1,8 +1,12 @@
 import errno
+import fcntl
 import io
 import json
 import math
 import os
+import re
+import signal
+import stat
 import subprocess
 import sys
 import types
@@ -26,6 +30,7 @@ from maskline.core.storage import (
     read_manifest,
     sha256,
     source_fingerprint,
+    try_lock,
     write_bytes,
     write_csv,
     write_json,
@@ -56,6 +61,36 @@ def test_a_write_that_fails_leaves_the_former_content_and_nothing_else(tmp_path)
         assert path.read_bytes() == b"former"
     assert path.read_bytes() == b"new"
     assert names(path.parent) == ["file"]
+
+
+KILLED = """
+import os, pathlib, signal, sys
+from maskline.core.storage import atomic
+with atomic(pathlib.Path(sys.argv[1])) as temporary:
+    temporary.write_bytes(b"half of the n")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_write_left_goes_with_the_next_one(tmp_path):
+    path = tmp_path / "file.csv"
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = names(tmp_path)
+    dead = left.split(".")[-2]
+    # Of a process that lives, of another file, of another program.
+    kept = [f".file.csv.{os.getppid()}.tmp", ".file.csv.1.tmp", f".file_csv.{dead}.tmp", f".other.{dead}.tmp"]
+    kept += [f".file.csv.x{dead}.tmp", f".file.csv.{dead}.tmp.gz", f"file.csv.{dead}.tmp", ".file.csv.99999999999.tmp"]
+    for name in kept:
+        (tmp_path / name).write_text("not ours")
+    write_bytes(path, b"new")
+    assert names(tmp_path) == sorted([*kept, "file.csv"])
+
+
+def test_a_leftover_that_cannot_be_removed_stops_nothing(tmp_path):
+    (tmp_path / ".file.999999999.tmp").mkdir()
+    write_bytes(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
 
 
 def test_a_full_disk_leaves_the_former_content(tmp_path, monkeypatch):
@@ -156,6 +191,94 @@ def test_a_csv_file_that_is_cut_short_or_none_is_told(tmp_path, content, message
     (tmp_path / "file.csv").write_bytes(content)
     with pytest.raises(UserError, match=rf"file.csv {message}.*: remove it and run `dvc repro`"):
         read_csv(tmp_path / "file.csv")
+
+
+@pytest.fixture(name="told")
+def _told(monkeypatch, capsys):
+    """Return what reads the lines said on stderr so far."""
+    monkeypatch.setattr(storage, "_said", set())
+    return lambda *_: capsys.readouterr().err.splitlines()
+
+
+def failing(code, only=lambda _: True):
+    real = os.fsync
+
+    def call(descriptor, *_):
+        if only(descriptor):
+            raise OSError(code, os.strerror(code))
+        return real(descriptor)
+
+    return call
+
+
+def is_directory(descriptor):
+    return stat.S_ISDIR(os.fstat(descriptor).st_mode)
+
+
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP])
+def test_a_file_system_that_syncs_no_directories_is_told_once_and_used(tmp_path, monkeypatch, told, code):
+    monkeypatch.setattr(storage.os, "fsync", failing(code, is_directory))
+    for name in ("one", "other"):
+        write_bytes(tmp_path / name, b"new")
+        assert (tmp_path / name).read_bytes() == b"new"
+    reason = f"this file system syncs no directories ({os.strerror(code)})"
+    assert told() == [f"{tmp_path}: {reason}: after a power cut, run again"]
+
+
+def test_what_else_goes_wrong_with_a_directory_names_the_file(tmp_path, monkeypatch, told):
+    monkeypatch.setattr(storage.os, "fsync", failing(errno.EIO, is_directory))
+    with pytest.raises(OSError, match=re.escape(os.strerror(errno.EIO))) as error:
+        write_bytes(tmp_path / "file", b"new")
+    assert error.value.filename == str(tmp_path / "file")
+    assert told() == []
+
+
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOSYS])
+def test_content_that_cannot_be_synced_is_no_content(tmp_path, monkeypatch, code):
+    """It would not be harmless: the name might come to stand for half of it."""
+    monkeypatch.setattr(storage.os, "fsync", failing(code, lambda descriptor: not is_directory(descriptor)))
+    with pytest.raises(OSError, match=os.strerror(code)) as error:
+        write_bytes(tmp_path / "file", b"new")
+    assert error.value.filename == str(tmp_path / "file")
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK])
+def test_a_file_system_without_locks_is_told_once_and_used(tmp_path, monkeypatch, told, code):
+    monkeypatch.setattr(fcntl, "flock", failing(code))
+    for name in ("one", "other"):
+        write_manifest(fresh_directory(tmp_path / name), {})
+        assert names(tmp_path / name) == [MANIFEST]
+    reason = f"this file system has no locks ({os.strerror(code)})"
+    assert told() == [f"{tmp_path / 'one' / INCOMPLETE}: {reason}: start nothing twice in one folder"]
+
+
+def test_a_lock_that_fails_otherwise_names_the_file(tmp_path, monkeypatch, told):
+    monkeypatch.setattr(fcntl, "flock", failing(errno.EIO))
+    open_files = len(list(Path("/dev/fd").iterdir()))
+    with pytest.raises(OSError, match=re.escape(os.strerror(errno.EIO))) as error:
+        try_lock(tmp_path / "lock")
+    assert error.value.filename == str(tmp_path / "lock")
+    assert len(list(Path("/dev/fd").iterdir())) == open_files
+    assert told() == []
+
+
+WITHOUT_LOCKS = """
+import pathlib, sys
+sys.modules["fcntl"] = None
+import maskline.core.storage as storage, maskline.inference.fill, maskline.pretraining.run, maskline.settings.params
+from maskline.core.errors import UserError
+try:
+    storage.fresh_directory(pathlib.Path(sys.argv[1]))
+except UserError as error:
+    print(error)
+"""
+
+
+def test_a_system_without_locks_can_import_everything_and_is_told_when_it_needs_one(tmp_path):
+    command = [sys.executable, "-c", WITHOUT_LOCKS, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{tmp_path / INCOMPLETE} cannot be locked on this system: use Linux, macOS or WSL\n"
 
 
 JSON = st.recursive(
@@ -314,6 +437,92 @@ def test_what_a_stage_wrote_is_replaced_and_what_it_did_not_is_kept(complete, tm
     with pytest.raises(UserError, match="thesis has files that no stage wrote"):
         fresh_directory(tmp_path / "thesis")
     assert (tmp_path / "thesis" / "chapter.tex").read_text() == "the only copy"
+
+
+EXTENSION = {"manifest_version": 3, "name": "an extension", "files": ["content.js"]}
+HASH = {"bytes": 9, "sha256": "0" * 64}
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        json.dumps(EXTENSION),
+        json.dumps({"files": {"content.js": "content.js"}}),
+        json.dumps({"files": {"content.js": {"bytes": 9, "sha256": "none"}}}),
+        json.dumps({"files": {"content.js": {"bytes": "9", "sha256": "0" * 64}}}),
+        json.dumps({"files": {"other.js": HASH}}),
+        "[" * 100_000,
+        "[]", "{}", "no JSON", "",
+    ],
+)  # fmt: skip
+def test_a_folder_with_a_manifest_that_is_not_ours_is_kept(tmp_path, manifest):
+    folder = tmp_path / "extension"
+    folder.mkdir()
+    (folder / MANIFEST).write_text(manifest)
+    (folder / "content.js").write_text("all of it")
+    with pytest.raises(UserError, match=r"extension has files that no stage wrote \(.*content.js.*\), and they would"):
+        fresh_directory(folder)
+    assert names(folder) == ["content.js", MANIFEST]
+    assert (folder / "content.js").read_text() == "all of it"
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "below/notes.txt", "new/notes.txt", "below/manifest.json", "link"])
+def test_what_someone_put_beside_what_a_stage_wrote_is_kept_and_named(complete, name):
+    path = complete / name
+    path.parent.mkdir(exist_ok=True)
+    if name == "link":
+        path.symlink_to("nowhere")
+    else:
+        path.write_text("mine")
+    with pytest.raises(
+        UserError, match=rf"^\S+out has files that no stage wrote \({name}\), and they would be removed"
+    ):
+        fresh_directory(complete)
+    assert (complete / "a.txt").read_text() == "some text"
+    path.unlink()
+    assert names(fresh_directory(complete)) == [INCOMPLETE]
+
+
+def test_what_is_missing_damaged_or_litter_in_a_directory_of_ours_does_not_keep_it(complete):
+    (complete / "a.txt").write_text("changed")
+    (complete / "below" / "b.txt").unlink()
+    (complete / "below" / ".DS_Store").write_text("")
+    assert names(fresh_directory(complete)) == [INCOMPLETE]
+
+
+def test_a_manifest_that_the_project_has_written_before_is_known(tmp_path):
+    """As the first version of this project wrote it."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "a.txt").write_text("some text")
+    digest = "b94f6f125c79e3a5ffaa826f584c10d52ada669e6762051b826b55776d05aed2"
+    write_json(folder / MANIFEST, {"count": 2, "files": {"a.txt": {"bytes": 9, "sha256": digest}}})
+    assert names(fresh_directory(folder)) == [INCOMPLETE]
+
+
+@pytest.mark.parametrize("content", ["", "of another program"])
+def test_a_mark_that_is_not_ours_gives_no_leave(tmp_path, content):
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    (folder / INCOMPLETE).write_text(content)
+    (folder / "film").write_text("half of it")
+    with pytest.raises(UserError, match="downloads has files that no stage wrote"):
+        fresh_directory(folder)
+    assert names(folder) == [INCOMPLETE, "film"]
+    assert (folder / INCOMPLETE).read_text() == content
+
+
+def test_a_kill_before_the_mark_is_written_leaves_a_folder_that_can_be_used(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / INCOMPLETE).touch()
+    assert names(fresh_directory(tmp_path / "out")) == [INCOMPLETE]
+
+
+def test_many_strange_files_are_named_in_part(tmp_path):
+    for number in range(9):
+        (tmp_path / str(number)).touch()
+    with pytest.raises(UserError, match=r"wrote \(\d, \d, \d, \.\.\.\), and"):
+        fresh_directory(tmp_path)
 
 
 @pytest.mark.parametrize("removed", [0, 1, 2])

@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from maskline.core.errors import UserError
 from maskline.core.storage import MANIFEST, read_csv, read_json, sha256, write_manifest, write_text
+from maskline.finetuning import run as finetuning_run
 from maskline.finetuning.objective import FinetuningObjective
 from maskline.finetuning.run import Paths, finetune, load_pretrained, new_model
 from maskline.finetuning.score import load_model
@@ -102,6 +103,28 @@ def test_the_best_epoch_on_the_validation_split_is_exported(mine, monkeypatch, s
 
 
 @pytest.mark.parametrize("start", STARTS)
+def test_patience_ends_a_run_that_gets_no_better(mine, monkeypatch, capsys, start):
+    scores = iter([0.5, 0.75, 0.7, 0.75, 0.9])
+    monkeypatch.setattr(
+        FinetuningObjective,
+        "evaluate",
+        lambda _: {"loss": 1.0, "accuracy": (score := next(scores)), "macro_f1": score},
+    )
+    tune(settings(epochs=5, patience=2), paths(mine, start=start))
+    metrics = read_json(mine / "tuned" / "reports" / "metrics.json")
+    assert (metrics["best"]["epoch"], metrics["last"]["epoch"]) == (2, 4)
+    assert metrics["planned_steps"] * 4 == metrics["steps"] * 5
+    end = f"step {metrics['steps']}/{metrics['planned_steps']}  ends here: 2 scores without a better one"
+    assert end in capsys.readouterr().out
+    assert [row["epoch"] for row in read_csv(mine / "tuned" / "reports" / "validation.csv")] == [
+        "1.0",
+        "2.0",
+        "3.0",
+        "4.0",
+    ]
+
+
+@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize(("optimizer", "matrix_lr"), [("adamw", 0.01), ("muon", 0.05)])
 def test_what_is_to_be_learned_is_learned(mine, optimizer, matrix_lr, start):
     recipe = {"epochs": 8, "optimizer": optimizer, "peak_lr": 0.01, "matrix_lr": matrix_lr, "dropout": 0.0}
@@ -112,7 +135,7 @@ def test_what_is_to_be_learned_is_learned(mine, optimizer, matrix_lr, start):
 @pytest.mark.parametrize("start", STARTS)
 def test_the_same_command_gives_the_same_bytes_and_an_interrupted_one_goes_on(mine, monkeypatch, capsys, start):
     tune(settings(), paths(mine, "whole", start))
-    assert list((mine.parent / ".runs").iterdir()) == []
+    shutil.rmtree(mine.parent / ".runs")
     real = FinetuningObjective.microbatches
     updates, stop_at = [], [9, 21]  # within the first of two epochs, and within the second
 
@@ -135,12 +158,31 @@ def test_the_same_command_gives_the_same_bytes_and_an_interrupted_one_goes_on(mi
     assert contents(mine / "tuned") == contents(mine / "whole")
     total = read_json(mine / "tuned" / "reports" / "metrics.json")["steps"]
     assert updates == list(range(total))  # no update was made twice
-    assert list((mine.parent / ".runs").iterdir()) == []
     assert capsys.readouterr().out.count("resuming after step") == 2
+    # What a finished run made is written anew without an update.
+    shutil.rmtree(mine / "tuned")
+    tune(settings(), paths(mine, start=start))
+    assert "this run is finished: its results are written anew" in capsys.readouterr().out
+    assert contents(mine / "tuned") == contents(mine / "whole")
+    assert updates == list(range(total))
+
+
+def test_what_a_killed_run_left_in_the_reports_is_swept_when_the_next_one_begins(mine, monkeypatch):
+    left = mine / "tuned" / "reports" / ".train.csv.999999999.tmp"
+    left.parent.mkdir(parents=True)
+    left.write_text("half of it")
+
+    def begin(*_):
+        raise UserError(f"begun {left.exists()}")
+
+    monkeypatch.setattr(finetuning_run, "train", begin)
+    with pytest.raises(UserError, match="begun False"):
+        tune(settings(), paths(mine))
 
 
 def test_one_start_does_not_take_up_the_run_of_the_other(mine, monkeypatch, capsys):
     tune(settings(), paths(mine, "whole", "scratch"))
+    shutil.rmtree(mine.parent / ".runs")
     real = FinetuningObjective.microbatches
 
     def stopping(objective, step):
@@ -158,7 +200,7 @@ def test_one_start_does_not_take_up_the_run_of_the_other(mine, monkeypatch, caps
     assert "resuming" not in said
     assert "unfinished" not in said
     assert contents(mine / "tuned") == contents(mine / "whole")
-    assert len(list((mine.parent / ".runs").iterdir())) == 1
+    assert len(list((mine.parent / ".runs").iterdir())) == 2
 
 
 def test_both_starts_have_the_same_random_head_and_another_encoder(mine, monkeypatch):

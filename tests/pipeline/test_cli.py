@@ -8,6 +8,9 @@ import time
 import pytest
 
 from pipeline import cli
+from tests.project import ROOT
+
+SEARCHED = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
 
 
 def outcome(monkeypatch, capsys, main, *arguments):
@@ -28,6 +31,62 @@ def test_a_path_that_the_system_refuses_is_one_line_that_names_it(monkeypatch, c
     monkeypatch.setattr(sys, "argv", ["command", "--debug"])
     with pytest.raises(OSError, match=os.strerror(code)):
         cli.run(main)
+
+
+def test_a_system_that_lacks_what_runs_rely_on_is_one_line(monkeypatch, capsys):
+    """As Windows does."""
+    monkeypatch.delattr(signal, "SIGALRM")
+    line = f"error: maskline does not run on {sys.platform}: use Linux, macOS or WSL\n"
+    assert outcome(monkeypatch, capsys, lambda: None) == (1, line)
+
+
+PROGRAM = """
+from pathlib import Path
+from pipeline.cli import run
+def main(text: str, path: Path):
+    assert path.read_text(encoding="utf-8") == Path("\u0645\u0631\u062d\u0628\u0627.txt").read_text(encoding="utf-8")
+    print([text], path, [path.name for path in Path().glob("*.txt")])
+run(main)
+"""
+
+
+@pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"LC_ALL": "POSIX"}, {"LC_ALL": "C.UTF-8"}])
+@pytest.mark.parametrize("mode", ["0", "1", None])
+def test_names_and_texts_are_utf8_in_every_locale(tmp_path, locale, mode):
+    (tmp_path / "مرحبا.txt").write_text("content", encoding="utf-8")
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHONUTF"))
+    }
+    environment |= locale | {"PYTHONCOERCECLOCALE": "0", "PYTHONPATH": SEARCHED}
+    environment |= {"PYTHONUTF8": mode} if mode else {}
+    (tmp_path / "command.py").write_text(PROGRAM, encoding="utf-8")
+    command = [sys.executable, "command.py", "سلام é", "مرحبا.txt"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    said = "['سلام é'] مرحبا.txt ['مرحبا.txt']\n"
+    assert (done.returncode, done.stdout.decode(), done.stderr.decode()) == (0, said, "")
+
+
+def test_bytes_that_are_not_utf8_come_through(tmp_path):
+    (tmp_path / "\udcff").write_text("content")
+    environment = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    environment["PYTHONPATH"] = SEARCHED
+    program = (
+        "from pathlib import Path\nfrom pipeline.cli import run\n"
+        "def main(path: Path):\n    print(path.read_text())\nrun(main)"
+    )
+    command = [sys.executable, "-c", program, b"\xff"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "content\n", "")
+
+
+def test_a_name_that_the_locale_has_not_is_one_line(monkeypatch, capsys):
+    """Such as an Arabic one under Latin-1, which is what arguments are in there."""
+
+    def main():
+        "مرحبا".encode("latin-1")
+
+    line = "error: '\\u0645\\u0631\\u062d\\u0628\\u0627' is no file name in this locale: set PYTHONUTF8=1\n"
+    assert outcome(monkeypatch, capsys, main) == (1, line)
 
 
 def test_ctrl_c_says_how_to_go_on(monkeypatch, capsys):

@@ -1,6 +1,7 @@
 import errno
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -69,7 +70,7 @@ def test_a_run_killed_again_and_again_has_the_bytes_of_an_undisturbed_one(folder
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == 0, complaint
     whole = contents(folder / "whole")
-    assert newest(folder) == 0
+    shutil.rmtree(folder / ".runs")
 
     said, _, code = send_when(start(folder), signal.SIGKILL, lambda: newest(folder) > 20)
     assert code == -signal.SIGKILL
@@ -96,7 +97,7 @@ def test_a_run_killed_again_and_again_has_the_bytes_of_an_undisturbed_one(folder
     assert process.returncode == 0, complaint
     assert "resuming after step 150 from" in said
     assert contents(folder / "out") == whole
-    assert list((folder / ".runs").iterdir()) == []
+    assert newest(folder) == 150
 
 
 def test_a_full_disk_is_one_line_and_the_last_state_is_kept(folder, monkeypatch, capsys):

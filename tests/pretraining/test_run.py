@@ -1,8 +1,11 @@
+import errno
 import math
 import os
 import random
 import shutil
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from maskline.core.labels import IGNORE_INDEX
 from maskline.core.storage import MANIFEST, TIMINGS, read_csv, read_json, sha256
 from maskline.examples.premasked import premask, read_premasked
 from maskline.model.directory import TokenizerFiles, export, load_pretraining_model
+from maskline.pretraining import run as pretraining_run
 from maskline.pretraining.objective import TRAIN_COLUMNS, VALIDATION_COLUMNS, PretrainingObjective
 from maskline.pretraining.run import _identity, new_model, pretrain
 from maskline.pretraining.scores import pretraining_metrics, pretraining_sums
@@ -78,22 +82,79 @@ def test_a_run_leaves_two_models_two_curves_and_the_numbers(mine, capsys):
     assert str(mine) not in (out / "best" / MANIFEST).read_text() + (out / "best" / "README.md").read_text()
 
 
-def test_a_finished_run_is_forgotten_and_made_again_with_the_same_bytes(mine, capsys):
+def test_a_run_is_made_again_with_the_same_bytes_and_another_seed_has_others(mine):
     params = settings({"model.dropout": 0.1})
     pretrain(params, paths(mine), CPU)
-    assert list((mine.parent / ".runs").iterdir()) == []
     first = contents(mine / "out")
     shutil.rmtree(mine / "out")
+    shutil.rmtree(mine.parent / ".runs")
     pretrain(params, paths(mine), CPU)
     assert contents(mine / "out") == first
-    assert "resuming" not in capsys.readouterr().out
     pretrain(settings({"model.dropout": 0.1, "seed": 1}), paths(mine), CPU)
     assert all(first[name] != hash_ for name, hash_ in contents(mine / "out").items() if name.endswith("safetensors"))
+
+
+@pytest.mark.parametrize("lost", ["everything", "nothing", "one file"])
+def test_what_a_finished_run_made_is_written_anew_without_an_update(mine, monkeypatch, capsys, lost):
+    """DVC may fail to store it: its disk is full, or it is killed."""
+    params = settings({"model.dropout": 0.1, "pretrain.final_seq_length": 32, "pretrain.final_share": 0.25})
+    pretrain(params, paths(mine), CPU)
+    first = contents(mine / "out")
+    (state,) = mine.parent.glob(".runs/*/state-*.pt")
+    curves = [(state.parent / name).read_bytes() for name in ("train.csv", "validation.csv")]
+    timing = read_json(TIMING)
+    if lost == "everything":
+        shutil.rmtree(mine / "out")
+    elif lost == "one file":
+        (mine / "out" / "best" / "model.safetensors").unlink()
+    capsys.readouterr()
+    monkeypatch.setattr(PretrainingObjective, "microbatches", None)
+    monkeypatch.setattr(PretrainingObjective, "evaluate", None)
+    pretrain(params, paths(mine), CPU)
+    assert contents(mine / "out") == first
+    assert read_json(TIMING) == timing
+    folder = state.parent.relative_to(mine.parent)
+    assert (
+        f"this run is finished: its results are written anew; to train again, remove {folder}\n"
+        in capsys.readouterr().out
+    )
+    assert list(mine.parent.glob(".runs/*/*.pt")) == [state]
+    assert [(state.parent / name).read_bytes() for name in ("train.csv", "validation.csv")] == curves
+
+
+@pytest.mark.parametrize("name", ["train.csv", "validation.csv", "metrics.json"])
+def test_what_a_killed_run_left_in_the_reports_is_swept_when_the_next_one_begins(mine, monkeypatch, name):
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    left = mine / "out" / "reports" / f".{name}.{process.pid}.tmp"
+    left.parent.mkdir(parents=True)
+    left.write_text("half of it")
+
+    def begin(*_):
+        raise UserError(f"begun {left.exists()}")
+
+    monkeypatch.setattr(pretraining_run, "train", begin)
+    with pytest.raises(UserError, match="begun False"):
+        pretrain(settings(), paths(mine), CPU)
+
+
+def test_a_run_that_could_not_write_what_it_made_is_not_finished(mine, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pretraining_run, "_export", full)
+        with pytest.raises(OSError, match="No space left"):
+            pretrain(settings(), paths(mine), CPU)
+    unfinished = {path.parent for path in mine.parent.glob(".runs/*/state-*.pt")}
+    pretrain(settings({"seed": 1}), paths(mine, "other"), CPU)
+    assert unfinished < {path.parent for path in mine.parent.glob(".runs/*/state-*.pt")}
 
 
 def test_an_interrupted_run_goes_on_whatever_happens_to_its_outputs(mine, monkeypatch, capsys):
     params = settings({"model.dropout": 0.1})
     pretrain(params, paths(mine, "whole"), CPU)
+    shutil.rmtree(mine.parent / ".runs")
 
     real = PretrainingObjective.microbatches
 

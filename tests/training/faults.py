@@ -13,7 +13,6 @@ import torch
 
 from maskline.core.errors import UserError
 from maskline.pretraining.objective import PretrainingObjective
-from maskline.training.states import ResumableRun
 
 
 def before_file_operations(act):
@@ -95,6 +94,12 @@ def unmask():
     PretrainingObjective.microbatches = microbatches
 
 
+def worsen():
+    """Let the loss of each score be more than that before."""
+    real, scores = PretrainingObjective.evaluate, iter(range(100))
+    PretrainingObjective.evaluate = lambda objective: real(objective) | {"loss": 5.0 + next(scores)}
+
+
 def run_out_of_memory(_):
     torch.empty(1 << 60)
 
@@ -110,8 +115,3 @@ def mount_small_disk(folder, pages=1):
     assert libc.mount(b"none", bytes(folder), b"tmpfs", 0, f"size={4 * pages}k".encode()) == 0, os.strerror(
         ctypes.get_errno()
     )
-
-
-def remember():
-    """Leave the directory of a finished run, which would be forgotten."""
-    ResumableRun.discard = lambda _: None

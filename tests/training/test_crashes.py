@@ -2,11 +2,13 @@
 
 import json
 import random
+import re
 import time
 from functools import partial
 
 import pytest
 
+from maskline.core.storage import read_json
 from tests.tiny import write_settings
 from tests.training.faults import kill_at_file_operation, record_file_operations
 from tests.training.processes import Command
@@ -47,11 +49,19 @@ def _pretraining(data, tmp_path_factory):
     command = pretraining.start(whole, partial(record_file_operations, pretraining.root / "operations"))
     assert command.wait() == 0, command.complaint
     pretraining.seconds = time.monotonic() - started
-    assert list((whole / ".runs").iterdir()) == []
+    assert finished_step(whole) == CHANGES["pretrain.steps"]
     pretraining.whole = contents(whole / "out")
     lines = (pretraining.root / "operations").read_text().splitlines()
     pretraining.operations = [json.loads(line) for line in lines]
     return pretraining
+
+
+def finished_step(folder):
+    """Return the step of the only state of a finished run, None where none is finished."""
+    states = list(folder.glob(".runs/*/state-*.json"))
+    finished = [int(path.stem[6:]) for path in states if "finished" in read_json(path)]
+    assert not finished or len(states) == 1
+    return finished[0] if finished else None
 
 
 def moments(pretraining):
@@ -78,10 +88,16 @@ def test_a_run_killed_at_any_moment_ends_with_the_same_bytes(pretraining, number
 
     begun = list(folder.glob(".runs/*"))
     steps = [int(path.stem[6:]) for path in folder.glob(".runs/*/state-*.json")]
+    finished = finished_step(folder)
     command = pretraining.start(folder)
     assert command.wait() == 0, command.complaint
-    told = [line for line in command.said.splitlines() if "resuming" in line or "starting" in line or "damaged" in line]
-    if steps:
+    told = [line for line in command.said.splitlines() if re.search("resuming|starting|damaged|finished", line)]
+    if finished:
+        expected = [
+            "this run is finished: its results are written anew; to train again, remove "
+            + str(begun[0].relative_to(folder))
+        ]
+    elif steps:
         expected = [f"resuming after step {max(steps)} from {begun[0].relative_to(folder)}/state-{max(steps):08d}.pt"]
     elif begun:
         expected = ["this run was interrupted before it saved a state: starting from the beginning"]
@@ -90,5 +106,5 @@ def test_a_run_killed_at_any_moment_ends_with_the_same_bytes(pretraining, number
     assert told == expected
     assert command.complaint == ""
     assert contents(folder / "out") == pretraining.whole
-    assert list((folder / ".runs").iterdir()) == []
+    assert finished_step(folder) == CHANGES["pretrain.steps"]
     assert not [path for path in folder.rglob(".*") if path.is_file()]

@@ -41,7 +41,7 @@ def steps(curves):
 def _whole(data, tmp_path_factory):
     """Return the curves of an undisturbed run."""
     folder = tmp_path_factory.mktemp("whole")
-    assert outcome([Command("pretrain", options(data, folder, CHANGES), folder, [faults.remember])]) == ([0], [])
+    assert outcome([Command("pretrain", options(data, folder, CHANGES), folder)]) == ([0], [])
     assert live(folder) == reported(folder)
     assert steps(live(folder)) == [[2, 4, 6, 8, 10, 12, 13], [3, 6, 9, 12, 13]]
     return reported(folder)
@@ -65,7 +65,7 @@ def test_a_run_killed_again_and_again_keeps_its_curves_and_continues_them(data, 
         assert steps(live(tmp_path)) == [train, validation]
         assert all(curve.startswith(part) for curve, part in zip(whole, live(tmp_path), strict=True))
     assert "resuming after step 5 from" in command.said
-    command = Command("pretrain", arguments, tmp_path, [faults.remember])
+    command = Command("pretrain", arguments, tmp_path)
     assert outcome([command]) == ([0], [])
     assert "resuming after step 10 from" in command.said
     assert live(tmp_path) == reported(tmp_path) == whole
@@ -78,7 +78,7 @@ def test_a_run_that_has_no_state_starts_its_curves_anew(data, tmp_path, whole):
     (directory,) = (tmp_path / ".runs").iterdir()
     for name in NAMES:
         (directory / name).write_text("step,of\n999,another cod")
-    assert outcome([Command("pretrain", arguments, tmp_path, [faults.remember])]) == ([0], [])
+    assert outcome([Command("pretrain", arguments, tmp_path)]) == ([0], [])
     assert live(tmp_path) == whole
 
 
@@ -86,7 +86,7 @@ def test_one_of_two_processes_writes_the_curves(data, tmp_path):
     arguments = options(data, tmp_path, CHANGES)
     assert outcome(group(2, "pretrain", arguments, tmp_path, [(1, at(9, faults.interrupt))]))[0] == [1, 1]
     assert steps(live(tmp_path)) == [[2, 4, 6, 8], [3, 6, 9]]
-    assert outcome(group(2, "pretrain", arguments, tmp_path, [(0, faults.remember)])) == ([0, 0], [])
+    assert outcome(group(2, "pretrain", arguments, tmp_path)) == ([0, 0], [])
     assert steps(live(tmp_path)) == [[2, 4, 6, 8, 10, 12, 13], [3, 6, 9, 12, 13]]
     assert live(tmp_path) == reported(tmp_path)
 

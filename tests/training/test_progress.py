@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from maskline.training import progress
@@ -62,3 +64,56 @@ def test_a_bar_shows_step_numbers_and_speed(clock, capsys):
     assert "5/20" in shown
     assert "25 tokens/s" in shown
     assert "a line above it" in shown
+
+
+@pytest.fixture(name="line_of")
+def _line_of(monkeypatch, clock, capsys):
+    """Return what gives the line of a terminal of some width, as it is written, after some updates."""
+
+    def line_of(width, numbers, total, seconds):
+        for name, value in {"COLUMNS": str(width), "FORCE_COLOR": "1", "TERM": "xterm"}.items():
+            monkeypatch.setenv(name, value)
+        with Reporter("finetune sentiment", total, "bar") as reporter:
+            for step in numbers:
+                clock[0] += seconds
+                reporter.update(step, 8000, {"mlm_loss": 4.1234, "nsp_loss": 0.5432, "lr": 1.2e-4})
+        written = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().out)
+        return [line for line in re.split(r"[\r\n]+", written) if line.strip()][-1].rstrip()
+
+    return line_of
+
+
+BAR = "━" * 10
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [
+        (40, "1843/2400  mlm_loss 4.123  0:18:34 left"),
+        (60, "finetune sentiment  1843/2400  mlm_loss 4.123  0:18:34 left"),
+        (80, "finetune sentiment  1843/2400  mlm_loss 4.123  4,000 tokens/s  0:18:34 left"),
+        (
+            120,
+            "finetune sentiment  1843/2400  mlm_loss 4.123  nsp_loss 0.5432  lr 0.00012  4,000 tokens/s  0:18:34 left",
+        ),
+    ],
+)
+def test_at_any_width_a_bar_shows_step_loss_and_time_left_and_the_rest_as_room_allows(line_of, width, expected):
+    line = line_of(width, range(1840, 1844), 2400, seconds=2.0)
+    assert line[: len(expected)] == expected
+    assert set(line[len(expected) :]) <= set(" ━╸")
+    assert len(line) <= width
+    assert (BAR[:-2] in line) == (width == 120)
+
+
+@pytest.mark.parametrize("width", range(40, 140, 3))
+@pytest.mark.parametrize(("total", "seconds", "left"), [(1_000_000, 2.0, "23d 3h"), (1_000_000, 0.08, "22:13:20")])
+def test_a_long_run_fits_too(line_of, width, total, seconds, left):
+    line = line_of(width, range(1, 5), total, seconds)
+    for text in ("4/1000000", "mlm_loss 4.123", left):
+        assert text in line
+    assert len(line) <= width
+
+
+def test_the_longest_numbers_fit_into_forty_columns(line_of):
+    assert line_of(40, range(999_000, 999_004), 9_999_999, 0.0095) == "999003/9999999 mlm_loss 4.123 23:45:09"

@@ -14,6 +14,7 @@ from maskline.training.states import ResumableRun
 from tests.training.runs import CPU
 
 IDENTITY = {"stage": "pretrain", "params": {"seed": 0}}
+OTHER = {"stage": "pretrain", "params": {"seed": 1}}
 
 
 def state(step):
@@ -147,7 +148,7 @@ def test_a_run_that_was_interrupted_before_its_first_state_says_so(tmp_path, tol
     assert told == ["this run was interrupted before it saved a state: starting from the beginning"]
 
 
-def test_a_kill_while_a_finished_run_is_forgotten_leaves_a_state_or_none(tmp_path, told, monkeypatch):
+def test_a_kill_while_a_finished_run_makes_room_leaves_a_state_or_none(tmp_path, told, monkeypatch):
     """Stop before each removal: what is left is never a state that looks damaged."""
     real = {name: getattr(os, name) for name in ("unlink", "rmdir")}
     left = 0
@@ -167,14 +168,16 @@ def test_a_kill_while_a_finished_run_is_forgotten_leaves_a_state_or_none(tmp_pat
         with ResumableRun(IDENTITY, told, root=tmp_path) as run:
             for step in (3, 6):
                 run.save(step, state(step))
-            try:
-                with monkeypatch.context() as patch:
-                    for name in real:
-                        patch.setattr(os, name, counted(name))
-                    run.discard()
-                break
-            except KeyboardInterrupt:
-                pass
+            run.finish()
+        try:
+            with monkeypatch.context() as patch, ResumableRun(OTHER, told, root=tmp_path) as other:
+                for name in real:
+                    patch.setattr(os, name, counted(name))
+                other.load(CPU)
+            assert not run.directory.exists()
+            break
+        except KeyboardInterrupt:
+            pass
         with ResumableRun(IDENTITY, told, root=tmp_path) as run:
             run.load(CPU)
     assert stop > 4
@@ -252,13 +255,67 @@ def test_another_identity_is_another_run(tmp_path, told):
         assert again.load(CPU)["progress"]["step"] == 3
 
 
-def test_a_run_that_is_finished_leaves_nothing(tmp_path, told):
+def finish(identity, tmp_path, told):
+    """Return the directory of a run that is finished after step 6."""
+    with ResumableRun(identity, told, root=tmp_path) as run:
+        for step in (3, 6):
+            run.save(step, state(step))
+        run.write_curve("train", [{"step": 6}], ["step"])
+        run.finish()
+    return run.directory
+
+
+def test_a_run_that_is_finished_keeps_its_last_state_and_its_curves(tmp_path, told):
+    directory = finish(IDENTITY, tmp_path, told)
+    kept = ["identity.json", "lock", "state-00000006.json", "state-00000006.pt", "train.csv"]
+    assert sorted(path.name for path in directory.iterdir()) == kept
+    with ResumableRun(IDENTITY, told, root=tmp_path) as again:
+        assert again.load(CPU)["progress"]["step"] == 6
+        again.finish()
+    assert told == [f"this run is finished: its results are written anew; to train again, remove {directory}"]
+    assert sorted(path.name for path in directory.iterdir()) == kept
+
+
+def test_what_is_finished_goes_when_another_run_of_its_stage_begins(tmp_path, told):
+    finished = finish(IDENTITY, tmp_path, told)
+    with ResumableRun({"stage": "finetune"}, told, root=tmp_path) as run:
+        run.load(CPU)
+    assert finished.is_dir()  # of another stage
+    with ResumableRun(OTHER, told, exclusive=False, root=tmp_path) as run:
+        run.load(CPU)
+    assert finished.is_dir()  # one process of several removes it
+    with ResumableRun(IDENTITY, told, root=tmp_path), ResumableRun(OTHER, told, root=tmp_path) as run:
+        run.load(CPU)
+        assert finished.is_dir()  # another process writes anew what it made
+    with ResumableRun(OTHER, told, root=tmp_path) as run:
+        assert finished.is_dir()
+        assert run.load(CPU) is None
+        assert not finished.exists()
+    assert told == ["this run was interrupted before it saved a state: starting from the beginning"]
+
+
+def test_what_is_unfinished_stays_when_another_run_of_its_stage_begins(tmp_path, told):
+    with ResumableRun(IDENTITY, told, root=tmp_path) as unfinished:
+        unfinished.save(3, state(3))
+    finish(OTHER, tmp_path, told)
+    with ResumableRun(IDENTITY | {"more": 1}, told, root=tmp_path) as run:
+        run.load(CPU)
+    assert [path.name for path in tmp_path.glob("*/state-*.pt")] == ["state-00000003.pt"]
     with ResumableRun(IDENTITY, told, root=tmp_path) as run:
-        run.save(3, state(3))
-        run.discard()
-    assert list(tmp_path.iterdir()) == []
+        assert run.load(CPU)["progress"]["step"] == 3
+
+
+def test_a_finished_run_that_goes_on_is_not_finished(tmp_path, told):
+    """Its last state is damaged: what it trains from then on is kept until it has written what it is for."""
+    directory = finish(IDENTITY, tmp_path, told)
+    truncate(directory / "state-00000006.pt")
     with ResumableRun(IDENTITY, told, root=tmp_path) as run:
         assert run.load(CPU) is None
+        run.save(3, state(3))
+        run.save(6, state(6))
+    with ResumableRun(OTHER, told, root=tmp_path) as run:
+        run.load(CPU)
+    assert directory.is_dir()
 
 
 HOLD = """

@@ -1,15 +1,17 @@
 """Files that are either complete or absent: atomic writes, strict JSON and CSV, manifests, fingerprints."""
 
 import csv
-import fcntl
+import errno
 import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,13 @@ SETTINGS = "settings"
 """The module of a room that holds the schema of its parameters, and the room that checks all of them."""
 INCOMPLETE = ".incomplete"
 """A file that marks a directory as incomplete until its manifest is written."""
+_MARK = b"maskline fills this folder; what lies here may be removed\n"
+_LITTER = {".DS_Store"}
+"""What the system puts into a folder that someone has looked at."""
+_NAMED = 3
+_ABSENT = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP}
+"""What a file system answers that cannot do what is asked of it."""
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @contextmanager
@@ -32,6 +41,7 @@ def atomic(path: Path) -> Iterator[Path]:
     that names the temporary file, or no file (as with a full disk), is changed to name `path`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    sweep(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
@@ -47,12 +57,47 @@ def atomic(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def sweep(path: Path) -> None:
+    """Remove what processes that were killed within `atomic` have left beside `path`."""
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.([0-9]{{1,9}})\.tmp")
+    with suppress(OSError):  # which is no reason to stop
+        for found in path.parent.iterdir():
+            if (match := pattern.fullmatch(found.name)) and not _is_alive(int(match[1])):
+                found.unlink()
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is somebody else's
+        pass
+    return True
+
+
 def _sync_directory(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _ABSENT | {errno.EINVAL}:
+            raise
+        # The content is on the disk already: it is the new name that a loss of power might take back.
+        _say_once(f"{path}: this file system syncs no directories ({error.strerror}): after a power cut, run again")
     finally:
         os.close(descriptor)
+
+
+_said: set[str] = set()
+
+
+def _say_once(line: str) -> None:
+    """Say on stderr what a file system cannot do, the first time that it is met."""
+    kind = line.partition(": ")[2]
+    if kind not in _said:
+        _said.add(kind)
+        sys.stderr.write(f"{line}\n")
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -173,9 +218,18 @@ def write_timing(stage: str, seconds: float, **others: float) -> None:
 def try_lock(path: Path) -> int | None:
     """Open `path` and lock it against other processes; return the descriptor, or None if another process has the lock.
 
-    The lock is released when the descriptor is closed or the process ends.
+    The lock is released when the descriptor is closed or the process ends. Where the file system has no locks, that is
+    said once, and the descriptor comes without one.
+
+    Raises:
+        UserError: this system has no locks at all.
     """
+    try:
+        import fcntl  # which Windows has not: the rest of this module works there
+    except ImportError:
+        raise UserError(f"{path} cannot be locked on this system: use Linux, macOS or WSL") from None
     while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -186,6 +240,15 @@ def try_lock(path: Path) -> int | None:
             return None
         except FileNotFoundError:
             pass
+        except OSError as error:
+            if error.errno in _ABSENT | {errno.ENOLCK}:
+                _say_once(
+                    f"{path}: this file system has no locks ({error.strerror}): start nothing twice in one folder"
+                )
+                return descriptor
+            os.close(descriptor)
+            error.filename = str(path)
+            raise
         os.close(descriptor)  # the process that had the lock has removed the file
 
 
@@ -202,21 +265,57 @@ def fresh_directory(path: Path) -> Path:
         UserError: `path` has files that no stage wrote, or another process fills it.
     """
     path.mkdir(parents=True, exist_ok=True)
-    ours = (path / MANIFEST).is_file() or (path / INCOMPLETE).is_file()
-    if not ours and any(path.iterdir()):
-        raise UserError(f"{path} has files that no stage wrote, and they would be removed: name another folder")
+    if strange := list(islice(_strange_files(path), _NAMED + 1)):
+        names = ", ".join(strange[:_NAMED]) + (", ..." if len(strange) > _NAMED else "")
+        raise UserError(
+            f"{path} has files that no stage wrote ({names}), and they would be removed: name another folder"
+        )
     _unlock(path)
     # The mark is made first and is kept: if the process is killed now, a later run may still use this folder.
     mark = try_lock(path / INCOMPLETE)
     if mark is None:
         raise UserError(f"another process writes {path} now: wait for it, or stop it first")
     _filling[path.resolve()] = mark
+    try:
+        os.pwrite(mark, _MARK, 0)
+    except OSError as error:
+        error.filename = str(path / INCOMPLETE)
+        raise
     for child in path.iterdir():
         if child.is_dir() and not child.is_symlink():
             shutil.rmtree(child)
         elif child.name != INCOMPLETE:
             child.unlink()
     return path
+
+
+def _strange_files(directory: Path) -> Iterator[str]:
+    """Yield the files of `directory` that neither our mark nor our manifest accounts for."""
+    mark = directory / INCOMPLETE
+    marked = mark.read_bytes() if mark.is_file() else b""
+    if marked == _MARK:
+        return
+    ours = _listed(directory / MANIFEST) | ({INCOMPLETE} if not marked else set())
+    for path in directory.rglob("*"):
+        if (path.is_symlink() or not path.is_dir()) and path.name not in _LITTER:
+            name = path.relative_to(directory).as_posix()
+            if name not in ours:
+                yield name
+
+
+def _listed(manifest: Path) -> set[str]:
+    """Return the files that a manifest of ours lists, itself included; none where it is not ours.
+
+    Browser extensions and web pages have a manifest.json as well: ours has size and hash of every file.
+    """
+    try:
+        files = json.loads(manifest.read_bytes())["files"]
+        promised = [(entry["bytes"], entry["sha256"]) for entry in files.values()]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return set()
+    if all(isinstance(size, int) and _SHA256.fullmatch(str(digest)) for size, digest in promised):
+        return {manifest.name, *files}
+    return set()
 
 
 def write_manifest(directory: Path, content: Mapping[str, Any]) -> None:

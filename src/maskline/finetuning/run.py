@@ -7,7 +7,7 @@ from typing import Any, Literal
 import torch
 
 from maskline.core.errors import UserError
-from maskline.core.storage import write_csv, write_json, write_timing
+from maskline.core.storage import sweep, write_csv, write_json, write_timing
 from maskline.dataset.read import read_dataset
 from maskline.examples.draws import key
 from maskline.finetuning.objective import FinetuningObjective
@@ -21,7 +21,7 @@ from maskline.training import distributed
 from maskline.training.devices import choose_loaders, describe, memory_explained, place, with_precision
 from maskline.training.loop import Cadence, train
 from maskline.training.progress import process_reporter
-from maskline.training.states import ResumableRun, identity_of
+from maskline.training.states import REPORTS, ResumableRun, identity_of
 
 Start = Literal["pretrained", "scratch"]
 WEIGHTS: dict[Start, str] = {"pretrained": "pretrained", "scratch": "random"}
@@ -83,6 +83,9 @@ def finetune(
         reporter.say(
             f"{stage}: from {WEIGHTS[paths.start]} weights on {describe(device)} in {recipe.precision}, {steps} steps"
         )
+        if is_main:
+            for report in REPORTS:
+                sweep(paths.reports / report)
         result = train(objective, recipe, steps, cadence, settings.seed, run, reporter, loaders)
         if not is_main:
             return
@@ -97,6 +100,8 @@ def finetune(
             "cut": {split: part.cut for split, part in encoded.items()},
             "unk_rate": {split: part.unk_rate for split, part in encoded.items()},
         }
+        if progress.step < steps:
+            metrics["planned_steps"] = steps
         write_json(paths.reports / "metrics.json", metrics)
         write_timing(stage, progress.seconds)
         model.load_state_dict(result.best_weights)
@@ -110,7 +115,7 @@ def finetune(
         files = TokenizerFiles(*files_for_model(paths.tokenizer, model.encoder.params.max_positions, fills_masks=False))
         untrained = () if model.pooled else (POOLER,)
         export(paths.model, model, task.architecture, files, card, identity, task.config(), untrained=untrained)
-        run.discard()
+        run.finish()
 
 
 def new_model(task: AnyTask, settings: FinetuningSettings, recipe: FinetuneParams, vocab_size: int) -> EncoderModel:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from maskline.core.errors import UserError
-from maskline.core.storage import write_csv, write_json, write_timing
+from maskline.core.storage import sweep, write_csv, write_json, write_timing
 from maskline.examples.batches import PretrainingBatches
 from maskline.examples.draws import key
 from maskline.examples.masking import Masker
@@ -26,7 +26,7 @@ from maskline.training import distributed
 from maskline.training.devices import choose_loaders, describe, memory_explained, place, with_precision
 from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import process_reporter
-from maskline.training.states import ResumableRun, identity_of
+from maskline.training.states import REPORTS, ResumableRun, identity_of
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,9 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
         if steps < recipe.warmup_steps:
             reporter.say(f"pretrain: the run ends inside its warm-up, at {steps / recipe.warmup_steps:.0%} of peak_lr")
         loaders = choose_loaders(params.compute, device)
+        if is_main:
+            for report in REPORTS:
+                sweep(paths.reports / report)
         result = train(objective, recipe, steps, cadence, params.seed, run, reporter, loaders)
         if is_main:
             metrics = write_reports(paths.reports, result.progress, objective, recipe)
@@ -94,7 +97,7 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
                 reporter.say(f"pretrain: exported as BertModel: BERT has no such head as ours, which is in {HEADS}")
             model.load_state_dict(result.best_weights)
             _export(model, paths.best, params, paths, metrics["best"], identity)
-            run.discard()
+            run.finish()
             reporter.say(f"pretrain: {_closing(result.progress)}")
 
 
@@ -193,7 +196,10 @@ def write_reports(
         "examples": counts[0],
     }
     if recipe.final_seq_length:
-        metrics |= {"final_examples": counts[1], "steps_before_final_length": recipe.lengthens_at(progress.step)}
+        before = min(recipe.lengthens_at(objective.steps), progress.step)
+        metrics |= {"final_examples": counts[1], "steps_before_final_length": before}
+    if progress.step < objective.steps:
+        metrics["planned_steps"] = objective.steps
     if any(row["loss"] is None for row in progress.validation):
         metrics["diverged"] = True
     write_json(directory / "metrics.json", metrics)

@@ -150,6 +150,10 @@ class Progress:
         self.best, self.best_step = criterion, self.step
         return True
 
+    def has_stalled(self, patience: int | None) -> bool:
+        """Return whether the last `patience` scores, or more, were not better than the best before them."""
+        return patience is not None and sum(row["step"] > self.best_step for row in self.validation) >= patience
+
     def best_row(self) -> dict[str, Any]:
         """Return the row of the validation curve that the best weights stand for.
 
@@ -182,6 +186,8 @@ def train(
 ) -> Result:
     """Train `objective.model` for `steps` updates, going on from where `run` was interrupted.
 
+    With `params.patience` it ends before when the score no longer gets better.
+
     `loaders` processes prepare the examples ahead of the steps; no number depends on how many.
 
     Raises:
@@ -195,7 +201,7 @@ def train(
     started = time.monotonic() - progress.seconds
     model.train()
     with _interruptible() as interrupted:
-        for microbatches in prepared(objective.microbatches, objective.update_ranges(progress.step, steps), loaders):
+        for microbatches in prepared(objective.microbatches, _left(progress, params, steps, objective), loaders):
             scale = multiplier(progress.step, steps, params.warmup_steps, params.schedule, params.decay_share)
             targets, sums, norm = _update(objective, optimizers, microbatches, progress.step, scale, params, seed)
             progress.count(targets, sums, norm)
@@ -205,14 +211,14 @@ def train(
             last = progress.step == steps
             stop = distributed.sum_over_ranks([interrupted()], objective.device) != [0]
             if last or _due(cadence.log, progress.step, objective):
-                progress.close_row(params.peak_lr * scale, objective)
-                run.append_to_curve("train", progress.train[-1], objective.train_columns)
+                _write_row(progress, params.peak_lr * scale, objective, run)
             if last or _due(cadence.evaluate, progress.step, objective):
-                metrics = finite(objective.evaluate())
-                if progress.score(metrics, objective):
+                if _score(progress, objective, run, reporter):
                     best_weights = _copy(model)
-                run.append_to_curve("validation", progress.validation[-1], objective.validation_columns)
-                reporter.evaluated(progress.step, metrics)
+                if not last and _has_stalled(progress, params, objective):
+                    last = True
+                    _write_row(progress, params.peak_lr * scale, objective, run)
+                    reporter.stalled(progress.step, progress.best_step, params.patience)
             progress.seconds = time.monotonic() - started
             if (progress.step % cadence.checkpoint == 0 or last or stop) and distributed.rank() == 0:
                 state = {"progress": asdict(progress), "weights": model.state_dict(), "best_weights": best_weights}
@@ -220,7 +226,38 @@ def train(
             if stop:
                 distributed.sum_over_ranks([0], objective.device)  # until the state is saved
                 raise UserError(f"interrupted after step {progress.step} of {steps}; run the same command to go on")
+            if last:
+                break
     return Result(progress, best_weights)
+
+
+def _write_row(progress: Progress, lr: float, objective: Objective, run: ResumableRun) -> None:
+    """Close the row of the training curve at hand, if anything is in it."""
+    if progress.window:
+        progress.close_row(lr, objective)
+        run.append_to_curve("train", progress.train[-1], objective.train_columns)
+
+
+def _score(progress: Progress, objective: Objective, run: ResumableRun, reporter: Reporter) -> bool:
+    """Score the weights as they are; return whether they are the best so far."""
+    metrics = finite(objective.evaluate())
+    is_best = progress.score(metrics, objective)
+    run.append_to_curve("validation", progress.validation[-1], objective.validation_columns)
+    reporter.evaluated(progress.step, metrics)
+    return is_best
+
+
+def _left(progress: Progress, params: OptimizerParams, steps: int, objective: Objective) -> Iterable[range]:
+    """Return the updates that are left to do, in ranges: none where a run that ended early is taken up."""
+    return () if progress.has_stalled(params.patience) else objective.update_ranges(progress.step, steps)
+
+
+def _has_stalled(progress: Progress, params: OptimizerParams, objective: Objective) -> bool:
+    """Return what the first process says, whose state is saved: scores of others might differ by rounding."""
+    if params.patience is None:
+        return False
+    stalled = distributed.rank() == 0 and progress.has_stalled(params.patience)
+    return distributed.sum_over_ranks([stalled], objective.device) != [0]
 
 
 def _resume(

@@ -30,6 +30,8 @@ class OptimizerParams(Section):
     precision: Precision
     steps: Count | None
     epochs: Count | None
+    patience: Count | None
+    """Evaluations in a row without a better score after which a run ends; None: it does all of its steps."""
 
     def total_steps(self, updates: Callable[[int], int]) -> int:
         """Return the length of the run in updates; `updates` says how many some epochs take."""

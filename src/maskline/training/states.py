@@ -5,6 +5,9 @@ lives in `.runs/<fingerprint>/`, where the fingerprint is the hash of everything
 fingerprint is another run. A state is a pair of files, `state-00000500.pt` and, written after it,
 `state-00000500.json` with its hash; one that was cut short or changed is noticed, and the one before it is taken.
 
+The last state of a finished run stays, with its curves, until another run of the same stage begins: whoever runs the
+stage may fail to keep what it wrote, and a second run of the same identity only writes that anew.
+
 Beside the states lie the curves, `train.csv` and `validation.csv`, which anybody may read while the run trains. The run
 itself reads its states alone, which hold every row too.
 """
@@ -36,7 +39,11 @@ from maskline.core.storage import (
 
 RUNS = Path(".runs")
 KEPT = 2
+REPORTS = ("train.csv", "validation.csv", "metrics.json")
+"""What a stage writes to its reports when the run is finished."""
 IDENTITY = "identity.json"
+FINISHED = "finished"
+"""The key in the file beside a state that says so."""
 _STATE = re.compile(r"state-([0-9]{8,})\.json")
 
 
@@ -98,20 +105,27 @@ class ResumableRun:
             write_json(self.directory / IDENTITY, self.identity)
         write_bytes(path, buffer.getvalue())
         write_json(path.with_suffix(".json"), {"step": step, "sha256": sha256(path)})
-        for old in self._steps()[:-KEPT]:
-            self._path(old).with_suffix(".json").unlink(missing_ok=True)
-            self._path(old).unlink(missing_ok=True)
+        self._keep_newest(KEPT)
 
     def load(self, device: torch.device) -> dict[str, Any] | None:
-        """Return the newest state that is whole, None if there is none; say which is taken and which passed over."""
+        """Return the newest state that is whole, None if there is none; say which is taken and which passed over.
+
+        What finished runs of this stage with another identity have kept is removed.
+        """
         if self.exclusive:
             for stray in self.directory.glob(".*.tmp"):
                 stray.unlink()
+            self._forget_finished_others()
         for step in reversed(self._steps()):
             path = self._path(step)
             if self._is_whole(path):
                 state: dict[str, Any] = torch.load(path, map_location=device, weights_only=True)
-                self.say(f"resuming after step {step} from {path}")
+                if _is_finished(self.directory):
+                    self.say(
+                        f"this run is finished: its results are written anew; to train again, remove {self.directory}"
+                    )
+                else:
+                    self.say(f"resuming after step {step} from {path}")
                 return state
             self.say(f"{path} is damaged: trying the state before it")
         if self._steps():
@@ -135,17 +149,40 @@ class ResumableRun:
         if self.exclusive:
             append_csv(self.directory / f"{name}.csv", row, columns)
 
-    def discard(self) -> None:
-        """Forget the run: it is finished, and running it again means computing it again."""
-        for step in self._steps():  # the newest last: a kill meanwhile leaves a state that is whole, or none
-            self._path(step).with_suffix(".json").unlink()
-        shutil.rmtree(self.directory)
+    def finish(self) -> None:
+        """Say that all is written that the run was for; its last state and its curves stay for now."""
+        self._keep_newest(1)
+        for step in self._steps():
+            path = self._path(step).with_suffix(".json")
+            write_json(path, {**read_json(path), FINISHED: True})
 
-    def _unfinished_others(self) -> list[Path]:
-        """Return the directories of other runs of this stage that have a state."""
+    def _keep_newest(self, count: int) -> None:
+        for old in self._steps()[:-count]:
+            self._path(old).with_suffix(".json").unlink(missing_ok=True)
+            self._path(old).unlink(missing_ok=True)
+
+    def _forget_finished_others(self) -> None:
+        for other in self._others():
+            if self._stage(other) != self.identity["stage"] or not _is_finished(other):
+                continue
+            lock = try_lock(other / "lock")
+            if lock is None:
+                continue
+            try:
+                if _is_finished(other):  # it may have gone on until it was locked
+                    (other / f"{_name(_steps_in(other)[-1])}.json").unlink()  # first: half a state would look damaged
+                    shutil.rmtree(other)
+            finally:
+                os.close(lock)
+
+    def _others(self) -> list[Path]:
+        """Return the directories of other runs of this stage, or of one that nothing tells, that have a state."""
         states = self.directory.parent.glob("*/state-*.json")
         others = sorted({path.parent for path in states if _STATE.fullmatch(path.name)} - {self.directory})
         return [other for other in others if self._stage(other) in {self.identity["stage"], None}]
+
+    def _unfinished_others(self) -> list[Path]:
+        return [other for other in self._others() if not _is_finished(other)]
 
     @staticmethod
     def _stage(directory: Path) -> Any:
@@ -163,8 +200,25 @@ class ResumableRun:
             return False
 
     def _path(self, step: int) -> Path:
-        return self.directory / f"state-{step:08d}.pt"
+        return self.directory / f"{_name(step)}.pt"
 
     def _steps(self) -> list[int]:
-        found = (_STATE.fullmatch(path.name) for path in self.directory.glob("state-*.json"))
-        return sorted(int(match[1]) for match in found if match)
+        return _steps_in(self.directory)
+
+
+def _name(step: int) -> str:
+    return f"state-{step:08d}"
+
+
+def _steps_in(directory: Path) -> list[int]:
+    """Return the steps after which a run has a state, in order."""
+    found = (_STATE.fullmatch(path.name) for path in directory.glob("state-*.json"))
+    return sorted(int(match[1]) for match in found if match)
+
+
+def _is_finished(directory: Path) -> bool:
+    """Return whether the newest state is the last one of a run that has written all it was for."""
+    try:
+        return read_json(directory / f"{_name(_steps_in(directory)[-1])}.json")[FINISHED] is True
+    except (UserError, LookupError, TypeError):
+        return False
