@@ -1,4 +1,5 @@
 import gzip
+import io
 import json
 import re
 from pathlib import Path
@@ -12,6 +13,14 @@ from maskline.dataset.source import open_records
 from maskline.tasks.classification.examples import READERS
 from tests.dataset.labelled import settings, write_pairs
 
+
+def parquet(table):
+    content = io.BytesIO()
+    pq.write_table(table, content)
+    return content.getvalue()
+
+
+TWICE = parquet(pa.Table.from_arrays([pa.array(["a"])] * 3, ["label", "sentence", "label"]))
 SST2 = Path("../shared/data/sst2")
 SECTION = "tasks/mood.yaml: dataset"
 EXPECTED = [{"sentence": "so, so", "label": "negative"}, {"sentence": 'a "gem"', "label": "positive"}]
@@ -67,6 +76,45 @@ def test_the_splits_are_those_that_have_files(tmp_path):
         ("a.csv", b"sentence,label\nfine\n", "a.csv, line 2 has 1 fields, the header has 2"),
         ("a.csv", b"sentence,label\nwell, fine,good\n", "a.csv, line 2 has 3 fields.*quote"),
         ("a.csv", b'sentence,label\n"fine,good\n', "a.csv, line 2: unexpected end of data"),
+        ("a.csv", b"sentence,label,sentence\na,good,b\n", r"a.csv has several columns 'sentence': give each a name"),
+        ("a.csv", b"sentence,label,label\na,good,bad\n", r"a.csv has several columns 'label': give each a name"),
+        ("a.tsv", b"label\tsentence\tlabel\ngood\ta\tbad\n", r"a.tsv has several columns 'label': give each a name"),
+        ("a.parquet", TWICE, r"a.parquet has several columns 'label': give each a name"),
+        (
+            "a.csv",
+            b'sentence;label\n"a, b";good\n',
+            r"a.csv has the header 'sentence;label', .* by a semicolon: write a co",
+        ),
+        (
+            "a.csv",
+            b'"sentence";"label"\n"a";"good"\n',
+            r"a.csv has the header .*, whose columns are separated by a semicolon",
+        ),
+        (
+            "a.csv",
+            b"sentence\tlabel\na\tgood\n",
+            r"a.csv has the header .*, whose columns are separated by a tab: write a co",
+        ),
+        (
+            "a.tsv",
+            b"sentence,label\na,good\n",
+            r"a.tsv has the header .*, whose columns are separated by a comma: write a tab",
+        ),
+        (
+            "a.tsv",
+            b'sentence\tlabel\n"they\nall came"\tgood\n',
+            r"a.tsv, line 2 has 1 fields.*: there is a line break inside",
+        ),
+        (
+            "a.tsv",
+            b"sentence\tlabel\nthey\nall came\tgood\n",
+            r"a.tsv, line 2 has 1 fields.*or there is a line break inside",
+        ),
+        (
+            "a.tsv",
+            b"sentence\tlabel\nthey\tall\tgood\n",
+            r"a.tsv, line 2 has 3 fields.*: there is a tab inside a field",
+        ),
         ("a.csv", b"sentence,label\ncaf\xe9,good\n", "a.csv is not utf-8"),
         ("a.jsonl", b'{"sentence": "fine"}\n[1]\n', "a.jsonl, line 2 is not a JSON object"),
         ("a.jsonl", b'{"sentence": fine}\n', "a.jsonl, line 1 is not valid JSON"),
@@ -80,6 +128,20 @@ def test_a_file_that_is_not_what_it_says_is_named(tmp_path, name, content, messa
     with pytest.raises(UserError, match=message) as error:
         from_files(tmp_path / name)
     assert "\n" not in str(error.value)
+
+
+def test_columns_without_a_name_may_be_several(tmp_path):
+    (tmp_path / "a.csv").write_text("sentence,label,,\nfine,good,,\n")
+    assert from_files(tmp_path / "a.csv") == [{"sentence": "fine", "label": "good", "": ""}]
+
+
+def test_a_number_that_is_nan_is_missing(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"sentence": NaN, "label": "good"}\n{"sentence": "NaN", "label": -Infinity}\n')
+    pq.write_table(pa.table({"sentence": ["fine"], "label": [float("nan")]}), tmp_path / "b.parquet")
+    assert from_files(tmp_path / "*") == [
+        {"sentence": None, "label": "good"}, {"sentence": "NaN", "label": float("-inf")},
+        {"sentence": "fine", "label": None},
+    ]  # fmt: skip
 
 
 def test_the_encoding_is_the_one_asked_for(tmp_path):

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from maskline.core.errors import UserError
 from maskline.settings.files import merge, read_yaml
 from maskline.settings.params import PARAMS, load
-from maskline.settings.presets import _render, flags, summary
+from maskline.settings.presets import _overrides, _render, flags, summary
 
 ROOT = Path(__file__).parents[2]
 PRESETS = sorted((ROOT / "presets").glob("*.yaml"))
@@ -158,6 +159,42 @@ def test_a_preset_that_params_would_refuse_is_refused(tmp_path):
     assert "hidden 130 is not divisible by heads 4" in fails(tmp_path, "model: {hidden: 130, heads: 4}")
     for nothing in ("# nothing\n", "model: {}", "model:\n  {}\npretrain: {}\n"):
         assert "changes nothing" in fails(tmp_path, nothing)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["x --set-param y", "x=1 -n", "$(id)", "a;b", "a=b", "a.b", "a:b", "~a", "+a", "-a", "a@b", "a/b", "", "é", "1"],
+)
+def test_a_key_of_a_free_mapping_brings_no_argument(tmp_path, key):
+    message = fails(tmp_path, f"corpus: {{sample: {{members: {{{json.dumps(key)}: a.json}}}}}}")
+    assert f"{key!r} is a key of more than" in message
+
+
+@given(st.text(max_size=6))
+def test_every_key_comes_back_or_is_refused(key):
+    from dvc.utils.hydra import to_hydra_overrides
+
+    content = {"corpus": {"sample": {"members": {key: "a"}}}}
+    try:
+        (rendered,) = _overrides({}, content, "", Path("p.yaml"))
+    except UserError:
+        return
+    assert rendered.split() == [rendered]
+    (override,) = to_hydra_overrides([rendered])
+    assert (override.key_or_group, override.package, override.value()) == (f"corpus.sample.members.{key}", None, "a")
+
+
+def test_keys_that_are_no_text_are_refused(tmp_path):
+    assert "1 is no key of" in fails(tmp_path, "1: {a: 2}")
+    assert "7: " in fails(tmp_path, "corpus: {sample: {members: {7: a.json}}}")
+
+
+def test_the_languages_of_a_sample_are_keys(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text("# scripts\ncorpus: {sample: {members: {zh-Hans: a.json, no: b.json}}}")
+    assert flags(path, ROOT / PARAMS)[1::2] == [
+        "+corpus.sample.members.zh-Hans=a.json", "+corpus.sample.members.no=b.json",
+    ]  # fmt: skip
 
 
 def test_a_summary_that_is_not_utf_8_ends_no_list(tmp_path):

@@ -133,7 +133,7 @@ def test_a_full_disk_leaves_nothing_that_looks_complete(tokenizer, tmp_path, mon
         TokenShards(tmp_path)
 
 
-def kill(_batch):
+def kill(*_):
     import os
     import signal
 
@@ -174,9 +174,9 @@ if __name__ == "__main__":
 
 
 @contextmanager
-def stuck_process(folder, tokenizer):
-    """Start STUCK in a session of its own; it is killed in the end, whatever happens."""
-    (folder / "stuck.py").write_text(STUCK)
+def stuck_process(folder, tokenizer, script=STUCK):
+    """Start `script` in a session of its own; it is killed in the end, whatever happens."""
+    (folder / "stuck.py").write_text(script)
     command = [sys.executable, "stuck.py", str(tokenizer)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
@@ -184,6 +184,42 @@ def stuck_process(folder, tokenizer):
             yield process
         finally:
             process.kill()
+
+
+WRITING = """
+import sys
+from pathlib import Path
+
+from maskline.corpus.articles import Article
+from maskline.shards import tokenize
+
+
+def articles():
+    for number in range(40):
+        if number == 8:
+            print("under way", flush=True)
+        yield Article(str(number), "", "", "One word after the other. " * 100_000)
+
+
+if __name__ == "__main__":
+    tokenize.BATCH_CHARACTERS = 1
+    tokenize.write_tokens(
+        Path("tokens"), articles(), Path(sys.argv[1]), language="en", shard_tokens=10**6, workers=2, provenance={}
+    )
+"""
+"""Results of which each is more than a pipe holds."""
+
+
+def test_a_process_killed_while_it_writes_holds_nobody_up(tokenizer, tmp_path):
+    with stuck_process(tmp_path, tokenizer, WRITING) as stuck:
+        assert stuck.stdout.readline() == "under way\n"
+        stuck.send_signal(signal.SIGSTOP)
+        time.sleep(3)  # who has a result writes by now, and nobody reads
+        max(psutil.Process(stuck.pid).children(), key=lambda worker: worker.memory_info().rss).kill()
+        stuck.send_signal(signal.SIGCONT)
+        _, said = stuck.communicate(timeout=60)
+    assert stuck.returncode == 1
+    assert "a process that tokenizes was killed" in said.splitlines()[-1]
 
 
 def test_processes_end_with_the_one_that_started_them(tokenizer, tmp_path):

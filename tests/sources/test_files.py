@@ -161,6 +161,18 @@ def test_text_without_titles_is_no_wikitext(tmp_path, text):
     assert len(list(read([tmp_path / "b.txt"], layout="wikitext").articles)) == 2
 
 
+@pytest.mark.parametrize(("layout", "remedy"), [("articles", "put a blank line"), ("wikitext", "check its lines")])
+def test_an_article_without_end_is_not_read_to_its_end(tmp_path, monkeypatch, layout, remedy):
+    for module in (files, files.wikitext_dataset):
+        monkeypatch.setattr(module, "LONGEST_ARTICLE", 1_000)
+    titles = " \n = One = \n \n" + " one \n" * 100 + " \n = Two = \n \n" + " two \n" * 100
+    (tmp_path / "a.txt").write_text(titles)
+    assert len(list(read([tmp_path / "a.txt"], layout=layout).articles)) in {2, 4}
+    (tmp_path / "a.txt").write_text(titles + " more \n" * 1_000)
+    with pytest.raises(UserError, match=rf"a.txt has an article of more than 1,000 characters: {remedy}"):
+        list(read([tmp_path / "a.txt"], layout=layout).articles)
+
+
 def test_what_is_held_out_is_cleaned_and_laid_out_as_the_rest(tmp_path):
     (tmp_path / "a.txt").write_text(" \n = One = \n \n a [[b]] c \n")
     (tmp_path / "b.txt").write_text(" \n = Two = \n \n d [[e]] f \n \n = Three = \n \n g \n")

@@ -101,6 +101,16 @@ def test_a_name_on_the_hub_is_pinned(params):
             take(params, "aubmindlab/no-directory", revision=revision)
 
 
+def test_code_that_comes_with_a_tokenizer_is_never_run(params, tmp_path, monkeypatch):
+    theirs = write_theirs(tmp_path / "theirs", auto_map={"AutoTokenizer": ["own.Own", None]}, tokenizer_class="Own")
+    (theirs / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: ...\n")
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    with pytest.raises(UserError, match=r"theirs comes with code of its own, which maskline never runs") as caught:
+        take(params, theirs)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "ran").exists()
+
+
 def test_what_cannot_be_read_is_one_line(params, tmp_path, monkeypatch):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)  # the variable is read at the first import
     (tmp_path / "empty").mkdir()

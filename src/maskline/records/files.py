@@ -1,7 +1,7 @@
 """Records (column -> value) from JSON lines, Parquet, CSV and TSV files, which may be gzipped.
 
 A file that is not in the format that its name says raises a `UserError` that names the file, and the line if there is
-one.
+one. A small file may expand without end: a line, a row and a page have limits.
 """
 
 import codecs
@@ -9,16 +9,27 @@ import csv
 import gzip
 import json
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
 from typing import IO, Any
 
-from maskline.core.errors import UserError
+from maskline.core.errors import UserError, one_line, quoted
 from maskline.core.storage import sha256
+from maskline.records.parquet_pages import page_sizes
 
 Record = dict[str, Any]
+
+LONGEST_LINE = 1 << 24
+"""Characters of a line, and of a row of CSV. The Bible has a quarter of them."""
+PAGE_BYTES = 1 << 29
+"""Most bytes of a page of a Parquet file, unpacked."""
+BATCH_BYTES = 1 << 30
+"""Most bytes of a column that are unpacked at once: a row may refer to all of a page."""
+BATCH_ROWS = 1_000
+SEPARATORS = {"\t": "a tab", ";": "a semicolon", "|": "a bar", ",": "a comma"}
 
 
 def suffix(path: Path) -> str:
@@ -56,11 +67,12 @@ def describe(paths: Iterable[Path]) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def open_text(path: Path, encoding: str = "utf-8") -> Iterator[IO[str]]:
-    """Open a text file, gzipped or not, with its own newlines and without a byte order mark.
+def open_text(path: Path, encoding: str = "utf-8") -> Iterator[Iterator[str]]:
+    """Open a text file, gzipped or not, as its lines, with their own newlines and without a byte order mark.
 
     Raises:
-        UserError: the encoding is unknown or not that of the file, or the gzip file is damaged.
+        UserError: the encoding is unknown or not that of the file, the gzip file is damaged, or a line is longer than
+            LONGEST_LINE.
     """
     try:
         name = codecs.lookup(encoding).name
@@ -72,7 +84,7 @@ def open_text(path: Path, encoding: str = "utf-8") -> Iterator[IO[str]]:
     opened: Callable[..., IO[str]] = gzip.open if path.suffix == ".gz" else open
     try:
         with opened(path, "rt", encoding="utf-8-sig" if name == "utf-8" else name, newline="") as file:
-            yield file
+            yield _lines(file, path)
     except UnicodeDecodeError as error:
         raise _misread(path, name, f"{error.reason} {error.object[error.start]:#04x}") from None
     except UnicodeError as error:  # UTF-16 without a byte order mark
@@ -81,71 +93,153 @@ def open_text(path: Path, encoding: str = "utf-8") -> Iterator[IO[str]]:
         raise UserError(f"{path} is not a complete gzip file ({error}): fetch it again") from None
 
 
+def _lines(file: IO[str], path: Path) -> Iterator[str]:
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise UserError(
+                f"{path}, line {number} has more than {LONGEST_LINE:,} characters: break it up, or remove it"
+            )
+        yield line
+
+
 def _misread(path: Path, encoding: str, reason: object) -> UserError:
     return UserError(f"{path} is not {encoding} ({reason}): convert it, or (of a task) name its encoding")
 
 
 def read_jsonl(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
-    """Yield the JSON object in each line that is not blank."""
-    with open_text(path, encoding) as file:
-        for number, line in enumerate(file, 1):
+    """Yield the JSON object in each line that is not blank; a number that is NaN is missing."""
+    with open_text(path, encoding) as lines:
+        for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = json.loads(line, parse_constant=_constant)
             except (ValueError, RecursionError) as error:
                 raise UserError(
-                    f"{path}, line {number} is not valid JSON ({error}): correct or remove the line"
+                    f"{path}, line {number} is not valid JSON ({one_line(error)}): correct or remove the line"
                 ) from None
             if not isinstance(record, dict):
                 raise UserError(f"{path}, line {number} is not a JSON object: write one, {{...}}, on each line")
             yield record
 
 
+def _constant(name: str) -> float | None:
+    return None if name == "NaN" else float(name)
+
+
 def read_parquet(path: Path, _encoding: str = "utf-8") -> Iterator[Record]:
-    """Yield the rows of a Parquet file, a thousand in memory at a time."""
+    """Yield the rows of a Parquet file, a thousand in memory at a time, or fewer; a number that is NaN is missing.
+
+    Raises:
+        UserError: it is no Parquet file, has a column twice, or a page of more than PAGE_BYTES.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(1_000):
-                yield from batch.to_pylist()
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # OSError: a block that does not decompress
-        raise UserError(f"{path} is not a readable Parquet file ({error}): fetch it again") from None
+            check_columns(file.schema_arrow.names, str(path))
+            largest = max(page_sizes(path, file.metadata), default=1)
+            if largest > PAGE_BYTES:
+                raise UserError(
+                    f"{path} has a page of {largest:,} bytes, more than {PAGE_BYTES:,}: write it with smaller pages"
+                )
+            for batch in file.iter_batches(max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, largest)))):
+                for record in batch.to_pylist():
+                    yield {column: without_nan(value) for column, value in record.items()}
+    # OSError: a block that does not decompress; ValueError: a page whose header is damaged.
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise UserError(f"{path} is not a readable Parquet file ({one_line(error)}): fetch it again") from None
+
+
+def without_nan(value: Any) -> Any:
+    """Return a value, None for NaN, by which pandas marks what is missing."""
+    return None if isinstance(value, float) and value != value else value  # noqa: PLR0124
+
+
+def check_columns(names: Iterable[str], name: str) -> None:
+    """Refuse columns of one name, of which a record would hold the last; `name` names the file in errors.
+
+    Columns without any name cannot be asked for, and may be several.
+    """
+    twice = [column for column, count in Counter(names).items() if count > 1 and column]
+    if twice:
+        raise UserError(f"{name} has several columns {quoted(twice[0])}: give each a name of its own")
 
 
 def read_csv(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
     """Yield the rows of a CSV file with a header (RFC 4180)."""
-    with open_text(path, encoding) as file:
-        yield from parse_csv(file, str(path), strict=True)
+    with open_text(path, encoding) as lines:
+        yield from parse_csv(lines, str(path), strict=True)
 
 
 def read_tsv(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
     """Yield the rows of a TSV file with a header; quotation marks are text."""
-    with open_text(path, encoding) as file:
-        yield from parse_csv(file, str(path), delimiter="\t", quoting=csv.QUOTE_NONE)
+    with open_text(path, encoding) as lines:
+        yield from parse_csv(lines, str(path), delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
 def parse_csv(lines: Iterable[str], name: str, **dialect: Any) -> Iterator[Record]:
     """Yield the rows below a header; errors name the file as `name`.
 
     Raises:
-        UserError: a row has more or fewer fields than the header, or the quoting is broken.
+        UserError: the header has a column twice or another separator, a row has more or fewer fields than the header
+            or is longer than LONGEST_LINE, or the quoting is broken.
     """
-    reader = csv.reader(lines, **dialect)
+    size = 0
+
+    def counted() -> Iterator[str]:
+        nonlocal size
+        for number, line in enumerate(lines):
+            if not number:
+                _check_separator(line.strip(), name, reader.dialect.delimiter)
+            size += len(line)
+            if size > LONGEST_LINE:
+                raise UserError(
+                    f"{name}, line {reader.line_num + 1}: a row has more than {LONGEST_LINE:,} characters by here; "
+                    "close the quotation mark that opens it, or remove it"
+                )
+            yield line
+
+    reader = csv.reader(counted(), **dialect)
     try:
         header = next(reader, [])
+        check_columns(header, name)
+        size = 0
         for row in reader:
+            size = 0
             if row and len(row) != len(header):
                 raise UserError(
                     f"{name}, line {reader.line_num} has {len(row)} fields, the header has {len(header)}: "
-                    "quote the fields that hold a delimiter"
+                    f"{_misfit(row, header, quoted_fields=reader.dialect.quoting != csv.QUOTE_NONE)}"
                 )
             if row:
                 yield dict(zip(header, row, strict=True))
     except csv.Error as error:
         raise UserError(f"{name}, line {reader.line_num}: {error}; correct or remove the line") from None
+
+
+def _check_separator(header: str, name: str, separator: str) -> None:
+    found = [other for other in SEPARATORS if other in header]
+    if found and separator not in found:
+        raise UserError(
+            f"{name} has the header {quoted(header)}, whose columns are separated by {SEPARATORS[found[0]]}: "
+            f"write {SEPARATORS[separator]} between columns"
+        )
+
+
+def _misfit(row: list[str], header: list[str], *, quoted_fields: bool) -> str:
+    """Return why a row has not as many fields as the header, and the way out."""
+    if quoted_fields:
+        return "quote the fields that hold a delimiter"
+    remedy = "TSV has no quotes: take it out, or write CSV"
+    if len(row) > len(header):
+        return f"there is a tab inside a field; {remedy}"
+    if row[-1].startswith('"') and (len(row[-1]) == 1 or not row[-1].endswith('"')):
+        return f"there is a line break inside a field; {remedy}"
+    return f"a field is missing, or there is a line break inside one; {remedy}"
 
 
 def field(record: Record, column: str, name: str) -> str:

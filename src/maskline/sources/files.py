@@ -13,6 +13,8 @@ from maskline.sources import wikitext_dataset
 from maskline.sources.dump.wikitext import without_leftovers
 from maskline.sources.settings import CorpusParams, Layout
 
+LONGEST_ARTICLE = wikitext_dataset.LONGEST_ARTICLE
+
 
 def read(params: CorpusParams) -> Source:
     """Return the articles in the files that `params.files.paths` matches, and those held out in `validation_paths`.
@@ -67,7 +69,7 @@ def articles_of(records: Iterable[Record], name: str, layout: Layout) -> Iterato
         yield from (article_of(record, name) for record in records)
     else:
         lines = (line for record in records for line in field(record, "text", name).removesuffix("\n").split("\n"))
-        found = wikitext_dataset.articles_in(lines)
+        found = wikitext_dataset.articles_in(lines, name)
         first = list(islice(found, 2))
         if [titled.title for titled in first] == [""]:
             raise UserError(
@@ -79,8 +81,8 @@ def articles_of(records: Iterable[Record], name: str, layout: Layout) -> Iterato
 
 def _articles(path: Path, layout: Layout) -> Iterator[Article]:
     if suffix(path) == ".txt" and layout == "wikitext":
-        with open_text(path) as file:
-            yield from articles_of(({"text": line} for line in file), str(path), layout)
+        with open_text(path) as lines:
+            yield from articles_of(({"text": line} for line in lines), str(path), layout)
     else:
         yield from articles_of(READERS[suffix(path)](path), str(path), layout)
 
@@ -108,16 +110,24 @@ def _id_of(text: str) -> str:
 
 
 def _read_text(path: Path) -> Iterator[Record]:
-    lines: list[str] = []
-    with open_text(path) as file:
-        for line in file:
+    paragraphs: list[str] = []
+    size = 0
+    with open_text(path) as lines:
+        for line in lines:
+            size += len(line)
+            if size > LONGEST_ARTICLE:
+                raise UserError(
+                    f"{path} has an article of more than {LONGEST_ARTICLE:,} characters: put a blank line between "
+                    "articles"
+                )
             if line.strip():
-                lines.append(line)
-            elif lines:
-                yield {"text": "".join(lines)}
-                lines = []
-    if lines:
-        yield {"text": "".join(lines)}
+                paragraphs.append(line)
+                continue
+            if paragraphs:
+                yield {"text": "".join(paragraphs)}
+            paragraphs, size = [], 0
+    if paragraphs:
+        yield {"text": "".join(paragraphs)}
 
 
 READERS: dict[str, Callable[[Path], Iterator[Record]]] = {

@@ -66,8 +66,15 @@ def _read(params: PretrainedTokenizer) -> Any:
             f"{params.name}, or a directory as name"
         )
     try:
-        return AutoTokenizer.from_pretrained(params.name, revision=None if local else params.revision)
+        # Without a value, transformers asks at a terminal whether it may run what comes with the tokenizer.
+        return AutoTokenizer.from_pretrained(
+            params.name, revision=None if local else params.revision, trust_remote_code=False
+        )
     except (OSError, ValueError, ImportError, KeyError) as error:
+        if "trust_remote_code" in str(error):
+            raise UserError(
+                f"the tokenizer {params.name} comes with code of its own, which maskline never runs: choose another"
+            ) from None
         raise UserError(
             f"cannot read the tokenizer {params.name} ({' '.join(str(error).split())}): check the network and "
             "tokenizer.pretrained"

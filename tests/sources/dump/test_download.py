@@ -16,7 +16,7 @@ from maskline.core.storage import try_lock
 from maskline.sources.dump import server
 from maskline.sources.dump.download import fetch_dump, is_closed
 from maskline.sources.dump.server import RetryPolicy
-from maskline.sources.dump.status import parse_status
+from maskline.sources.dump.status import STATUS_BYTES, parse_status
 from maskline.sources.settings import DumpCorpus
 from tests.sources.dump.mirror import CONTENT, DATE, FIRST_STREAM, NAME, WEB_PAGE, WIKI, serving, sha1, status
 
@@ -327,6 +327,13 @@ def test_a_status_without_the_job_says_so(fetch, mirror):
     assert not fetch.path.exists()
 
 
+def listed(size, name="a.bz2"):
+    """Return a status that lists a file of `size`, which is JSON."""
+    return b'{"jobs": {"articlesdump": {"status": "done", "files": {"%s": {"size": %s}}}}}' % (
+        name.encode(), size.encode(),
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -340,12 +347,37 @@ def test_a_status_without_the_job_says_so(fetch, mirror):
         status({"lock": b"x"}),
         status({"a.xml.7z": b"x"}),
         status({"a.bz2": b""}),
+        b"[" * 100_000,
+        b'{"jobs": ' + b"9" * 5_000 + b"}",
+        listed("1e400"),
+        listed("9" * 4_000),
+        listed(f'"{"9" * 100_000}"'),
+        listed("[7]"),
+        listed('1, "sha1": ["0"]'),
+        listed('1, "sha1": {}'),
+        listed("1", name=f"a{'1' * 5_000}.bz2"),
+        status(state="x" * 10_000),
+        b" " * (STATUS_BYTES + 1),
     ],
+    ids=lambda content: content[:60].decode(),
 )
 def test_a_status_of_another_shape_is_one_line(content):
-    with pytest.raises(UserError, match="try another mirror") as caught:
+    with pytest.raises(UserError, match=r"try another mirror|choose an earlier date") as caught:
         parse_status(content, "there")
     assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 600
+
+
+def test_a_status_without_end_is_not_read_to_its_end(fetch, mirror, monkeypatch):
+    monkeypatch.setattr(server, "STATUS_BYTES", 5_000)
+    mirror.files[STATUS] = b" " * 6_000 + status()
+    fetch.fails("has more than 5,000 bytes: check corpus.dump.url")
+    assert not mirror.ranges()
+
+
+def test_a_deep_status_is_no_status(fetch, mirror):
+    mirror.files[STATUS] = b"[" * 100_000
+    fetch.fails("is not valid JSON")
 
 
 def test_without_a_sha1_the_closing_tag_decides(fetch, mirror):

@@ -8,6 +8,7 @@ from maskline.core.errors import UserError
 from maskline.settings.params import load
 from maskline.sources.dump import source
 from maskline.sources.dump.leftovers import broken_punctuation, leftover_markup
+from maskline.sources.dump.pages import MAX_CHARACTERS
 from maskline.sources.dump.workers import in_order
 from tests.sources.dump.test_pages import DUMPS, dump, page
 
@@ -33,7 +34,7 @@ def test_what_is_no_article_is_counted(tmp_path):
         page(5, "أمل", body("قد يكون:\n* [[x]]\n{{توضيح}}")),
         page(6, "بيانات", body("{}")).replace("<model>wikitext", "<model>json"),
         page(7, "فارغ", '<text bytes="0" />'),
-        page(8, "طويل", body("س" * (source.MAX_CHARACTERS + 1))),
+        page(8, "طويل", body("س" * (MAX_CHARACTERS + 1))),
         page(9, "آخر", body(f"{LONG}{{{{مجهول}}}} كلمة ناقصة {{{{مجهول}}}} هنا.")),
     ]
     (tmp_path / "a.xml.bz2").write_bytes(bz2.compress(dump(*pages).encode()))

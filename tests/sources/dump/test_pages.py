@@ -1,11 +1,12 @@
 import bz2
 import gzip
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from maskline.core.errors import UserError
-from maskline.sources.dump.pages import read_pages
+from maskline.sources.dump.pages import MAX_CHARACTERS, read_pages
 
 SITEINFO = """<siteinfo><sitename>ويكيبيديا</sitename><dbname>arwiki</dbname>
   <base>https://ar.wikipedia.org/wiki/%D8%A7%D9%84</base>
@@ -96,12 +97,76 @@ WHOLE = dump(*(page(i, f"P{i}", "<text>words</text>") for i in range(99))).encod
         ("a.gz", gzip.compress(WHOLE)[:-9], "a.gz cannot be read to its end"),
         ("a.xml", b'<!DOCTYPE m [<!ENTITY a "' + b"b" * 99 + b'">' + b"".join(
             b'<!ENTITY %c "%s">' % (98 + i, b"&%c;" % (97 + i) * 50) for i in range(9)
-        ) + b"]><mediawiki><page><title>&j;</title></page></mediawiki>", "a.xml is not valid XML.*amplification"),
+        ) + b"]><mediawiki><page><revision><text>&j;</text></revision></page></mediawiki>",
+         "a.xml is not valid XML.*amplification"),
     ],
 )  # fmt: skip
 def test_what_is_no_whole_dump_is_named(tmp_path, name, content, message):
     with pytest.raises(UserError, match=message):
         read(tmp_path / name, content)
+
+
+def bomb(name, before=b"", after=b"", repeat=b"x" * 1000, times=60_000):
+    """Return the file `name` of a dump that holds `repeat` so many times, 60 MB; some tens of kilobytes as bz2."""
+    packer = bz2.BZ2Compressor()
+    parts = [packer.compress(b"<mediawiki>" + before), *(packer.compress(repeat) for _ in range(times))]
+    return name, b"".join([*parts, packer.compress(after + b"</mediawiki>"), packer.flush()])
+
+
+def peak(function):
+    tracemalloc.start()
+    try:
+        return function(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_of_a_text_without_end_the_beginning_is_read(tmp_path):
+    parts = page(1, "One", "<text>|</text>").encode().split(b"|")
+    name, content = bomb("a.bz2", parts[0], parts[1] + page(2, "Two", "<text>two</text>").encode())
+    found, memory = peak(lambda: [item for _, item in read(tmp_path / name, content)])
+    assert [len(item.text) for item in found] == [MAX_CHARACTERS + 1, 3]
+    assert [(item.id, item.title) for item in found] == [("1", "One"), ("2", "Two")]
+    assert memory < 20e6
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ((b"<page><title>", b"</title></page>"), r"a.bz2 has more than 65,536 characters in <title>"),
+        ((b"<siteinfo><dbname>", b"</dbname></siteinfo>"), r"a.bz2 has more than 65,536 characters in <dbname>"),
+        ((b'<page x="', b'"></page>'), r"a.bz2 has a tag of more than 1,048,576 bytes"),
+        ((b"<!--", b"-->"), r"a.bz2 has a tag of more than 1,048,576 bytes"),
+        ((b"", b"", b"<a>", 200), r"a.bz2 has more than 100 elements inside each other"),
+        (
+            (b"<siteinfo><namespaces>", b"</namespaces></siteinfo>", b'<namespace key="1">a</namespace>', 10_001),
+            r"a.bz2 has more than 10,000 namespaces",
+        ),
+        ((b"<siteinfo><namespaces><namespace>", b"", b"a</namespace>", 1), r"a.bz2 has a namespace without a number"),
+    ],
+)
+def test_what_no_dump_holds_is_refused_before_it_fills_memory(tmp_path, content, message):
+    before, after, *rest = content
+    name, content = bomb("a.bz2", before, after, *rest)
+
+    def fail():
+        with pytest.raises(UserError, match=message):
+            read(tmp_path / name, content)
+
+    assert peak(fail)[1] < 10e6
+
+
+def test_what_is_not_read_may_be_long(tmp_path):
+    name, content = bomb("a.bz2", b"<siteinfo><generator>", b"</generator></siteinfo>" + page(1, "A").encode())
+    found, memory = peak(lambda: read(tmp_path / name, content))
+    assert [item.title for _, item in found] == ["A"]
+    assert memory < 20e6
+
+
+def test_a_number_of_a_namespace_without_end_is_none(tmp_path):
+    ns = f"<ns>{'1' * 5000}</ns>"
+    [(_, only)] = read(tmp_path / "a.xml", dump(page(1, "قالب:خمسة", "<text>five</text>", namespace=ns)))
+    assert only.namespace == 10
 
 
 DUMPS = Path("../shared/data/dumps")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from maskline.core.errors import UserError
 from maskline.sources.dump.workers import AHEAD, in_order
 
 
@@ -84,5 +85,5 @@ class Unloadable:
 
 
 def test_a_process_that_cannot_start_is_told():
-    with pytest.raises(RuntimeError, match="does not start"):
+    with pytest.raises(UserError, match=r"does not start \(exit 4\).*compute\.workers"):
         list(in_order(Unloadable(), [["a"]], 1))

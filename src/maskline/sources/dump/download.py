@@ -19,7 +19,7 @@ from maskline.core.errors import UserError
 from maskline.core.storage import try_lock
 from maskline.sources.dump.pages import OPENERS
 from maskline.sources.dump.server import RETRY_POLICY, RetryPolicy, Say, Server, size
-from maskline.sources.dump.status import STATUS, Part, parse_status
+from maskline.sources.dump.status import STATUS, STATUS_BYTES, Part, parse_status
 from maskline.sources.settings import DumpCorpus
 
 DOWNLOADS = Path(".downloads")
@@ -95,7 +95,8 @@ def _local(url: str) -> Path | None:
 
 def _read_status(folder: Path) -> bytes:
     try:
-        return (folder / STATUS).read_bytes()
+        with (folder / STATUS).open("rb") as file:
+            return file.read(STATUS_BYTES + 1)
     except OSError:
         raise UserError(
             f"{folder / STATUS} is not there: if corpus.dump.url is a folder, it holds <wiki>/<date>/{STATUS}"

@@ -6,6 +6,7 @@ parser is expat: it detects the encoding (some dumps are UTF-16), and stops at e
 
 import bz2
 import gzip
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,9 +22,25 @@ OPENERS: dict[str, Callable[[Path], BinaryIO]] = {
     ".gz": lambda path: cast("BinaryIO", gzip.open(path)),  # noqa: SIM115
 }
 """Last suffix -> function that opens the file. Compressed files may have several streams one after the other."""
+MAX_CHARACTERS = 1_500_000
+"""Longer pages are dropped: they are lists, or not articles. MediaWiki's own limit is 2 MiB."""
+LONGEST_FIELD = 1 << 16
+"""Most characters of an element other than a page's text, such as its title."""
+LONGEST_TAG = 1 << 20
+"""Most bytes of a tag or comment, which the parser holds in memory until it ends."""
+MOST_NAMESPACES = 10_000
+DEEPEST = 100
+"""Most elements inside each other; a dump has six."""
+
 _CHUNK = 1 << 17
+_NUMBER = re.compile(r"-?\d{1,9}", re.ASCII)
+_NAMESPACE = re.compile(r"\d{1,9}", re.ASCII)
 _PAGE = "mediawiki/page"
 _SITE = "mediawiki/siteinfo"
+_NAMESPACES = f"{_SITE}/namespaces"
+_TEXT = "text"
+_FIELDS = {_PAGE: {"id", "title", "ns", "redirect"}, f"{_PAGE}/revision": {"model", _TEXT}, _SITE: {"dbname", "base"}}
+"""Place of an element -> those in it that are read."""
 
 
 class Page(NamedTuple):
@@ -46,15 +63,21 @@ SitePage = tuple[Site, Page]
 def read_pages(path: Path) -> Iterator[SitePage]:
     """Yield the pages of one file in their order, each with its wiki.
 
+    Of a text of more than MAX_CHARACTERS only the beginning is read, one character more than these.
+
     Raises:
-        UserError: the file is not a MediaWiki dump, or ends before its closing tag.
+        UserError: the file is not a MediaWiki dump, ends before its closing tag, or holds what no dump does.
     """
-    reader = _Reader()
+    reader = _Reader(path)
     read = False
+    fed = 0
     try:
         with OPENERS[path.suffix](path) as file:
             while chunk := file.read(_CHUNK):
                 reader.parser.Parse(chunk)
+                fed += len(chunk)
+                if fed - reader.parser.CurrentByteIndex > LONGEST_TAG:
+                    raise UserError(f"{path} has a tag of more than {LONGEST_TAG:,} bytes: {_NO_DUMP}")
                 yield from reader.take()
             read = True
             reader.parser.Parse(b"", True)  # tells expat that the file ends
@@ -69,10 +92,14 @@ def read_pages(path: Path) -> Iterator[SitePage]:
         raise UserError(f"{path} is XML, but not a dump of MediaWiki: its root element is not <mediawiki>")
 
 
+_NO_DUMP = "give a pages-articles dump"
+
+
 class _Reader:
     """Handlers for expat that collect the pages until `take` returns them."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self.parser = expat.ParserCreate()
         self.parser.buffer_text = True
         self.parser.buffer_size = _CHUNK
@@ -81,7 +108,9 @@ class _Reader:
         self.is_dump = False
         self._open: list[str] = []
         self._text: list[str] = []
-        self.parser.CharacterDataHandler = self._text.append
+        self._room: int | None = None
+        """Characters that the open element may still have; None: it is not read."""
+        self.parser.CharacterDataHandler = self._add
         self._fields: dict[str, str] = {}
         self._attributes: dict[str, str] = {}
         self._pages: list[SitePage] = []
@@ -95,21 +124,39 @@ class _Reader:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._open.append(name)
+        if len(self._open) > DEEPEST:
+            raise UserError(f"{self._path} has more than {DEEPEST} elements inside each other: {_NO_DUMP}")
         self._text.clear()
+        place = "/".join(self._open[:-1])
+        if name in _FIELDS.get(place, ()) or place == _NAMESPACES:
+            self._room = MAX_CHARACTERS + 1 if name == _TEXT else LONGEST_FIELD
         self._attributes = attributes
         if len(self._open) == 1:
             self.is_dump = name == "mediawiki"
 
+    def _add(self, text: str) -> None:
+        if self._room is None:
+            return
+        if len(text) > self._room and self._open[-1] != _TEXT:
+            raise UserError(
+                f"{self._path} has more than {LONGEST_FIELD:,} characters in <{self._open[-1]}>: {_NO_DUMP}"
+            )
+        self._text.append(text[: self._room])
+        self._room = max(0, self._room - len(text))
+
     def _end(self, name: str) -> None:
         self._open.pop()
+        self._room = None
         place = "/".join(self._open)
-        if place in {_PAGE, f"{_PAGE}/revision"}:
-            key = f"revision {name}" if name == "id" and place != _PAGE else name
-            self._fields[key] = "".join(self._text)  # an element without text is empty: `<text bytes="0" />`
-        elif place == f"{_SITE}/namespaces":
-            self._names.append((int(self._attributes["key"]), "".join(self._text)))
-        elif place == _SITE:
-            self._fields[name] = "".join(self._text)
+        if name in _FIELDS.get(place, ()):
+            self._fields[name] = "".join(self._text)  # an element without text is empty: `<text bytes="0" />`
+        elif place == _NAMESPACES:
+            if len(self._names) == MOST_NAMESPACES:
+                raise UserError(f"{self._path} has more than {MOST_NAMESPACES:,} namespaces: {_NO_DUMP}")
+            key = self._attributes.get("key", "")
+            if not _NUMBER.fullmatch(key):
+                raise UserError(f"{self._path} has a namespace without a number: {_NO_DUMP}")
+            self._names.append((int(key), "".join(self._text)))
         elif name == "siteinfo":
             self._site = Site.of(self._fields.get("dbname", ""), self._fields.get("base", ""), self._names)
             self._fields = {}
@@ -124,7 +171,7 @@ class _Reader:
         return Page(
             fields.get("id", ""),
             title,
-            int(fields["ns"]) if fields.get("ns", "").isdecimal() else self._site.namespace(title),
+            int(fields["ns"]) if _NAMESPACE.fullmatch(fields.get("ns", "")) else self._site.namespace(title),
             "redirect" in fields,
             fields.get("model", "wikitext"),
             fields.get("text", ""),

@@ -16,7 +16,7 @@ import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from maskline.core.errors import UserError
-from maskline.sources.dump.status import STATUS, Part
+from maskline.sources.dump.status import STATUS, STATUS_BYTES, Part
 
 LINE_EVERY_SECONDS = 10.0
 PROGRESS = 1 << 20
@@ -163,12 +163,16 @@ class Server:
 
     def _status(self) -> bytes:
         with self._response(STATUS, {}) as response:
-            content = response.read()
+            content = bytearray()
+            for chunk in response.iter_bytes():
+                content += chunk
+                if len(content) > STATUS_BYTES:
+                    raise UserError(f"{self.base}/{STATUS} has more than {STATUS_BYTES:,} bytes: check corpus.dump.url")
         try:
             json.loads(content)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise TransientError(f"{self.base}/{STATUS} is not valid JSON ({_what(response)})") from None
-        return content
+        return bytes(content)
 
     def _receive(self, part: Part, partial: Path, version: list[str], progress: "_Progress") -> None:
         """Make one request for the rest of `partial`; `version`, once known, identifies the version of the file."""

@@ -10,14 +10,12 @@ from typing import Any
 from maskline.corpus.articles import Article, Source
 from maskline.records.files import describe, find
 from maskline.sources.dump.download import fetch_dump
-from maskline.sources.dump.pages import OPENERS, Page, SitePage, read_pages
+from maskline.sources.dump.pages import MAX_CHARACTERS, OPENERS, Page, SitePage, read_pages
 from maskline.sources.dump.server import Say
 from maskline.sources.dump.wikitext import clean_page, is_redirect
 from maskline.sources.dump.workers import in_order
 from maskline.sources.settings import CorpusParams
 
-MAX_CHARACTERS = 1_500_000
-"""Longer pages are dropped: they are lists, or not articles. MediaWiki's own limit is 2 MiB."""
 BATCH_CHARACTERS = 1 << 18
 """Characters of the pages that a process is given at once."""
 BATCH_PAGES = 256
