@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+from dataclasses import replace
 from datetime import date
 from math import sqrt
 
@@ -10,14 +11,14 @@ import pytest
 
 from maskline.core.errors import UserError
 from maskline.reporting.comparison import compare, to_markdown, write_comparison
-from maskline.reporting.lock import current_stages
+from maskline.reporting.lock import Stages
 from maskline.reporting.runs import EVALUATION, Column, Run, read_folder
 
 COLUMNS = {
     "mlm.loss": Column("MLM loss", "lower"),
     "mlm.accuracy": Column("MLM accuracy", "higher"),
-    "tasks.mood.accuracy": Column("mood accuracy", "higher"),
-    "tasks.mood.macro_f1": Column("mood macro-F1", "higher"),
+    "tasks.mood.accuracy": Column("mood accuracy", "higher", "mood"),
+    "tasks.mood.macro_f1": Column("mood macro-F1", "higher", "mood"),
 }
 PARAMS = {"seed": 0, "model.layers": 2, "pretrain.peak_lr": 0.002, "compute.device": "cpu"}
 
@@ -138,6 +139,72 @@ def test_arrows_point_to_the_better_side():
     assert "mood macro-F1 ↑" in header
 
 
+def scored(name, loss=4.5, mlm="a", mood="b", **changes):
+    """Return a run whose lock says what it was scored on."""
+    return replace(make(name, loss, **changes), data={"": mlm, "mood": mood})
+
+
+def test_what_was_measured_on_other_data_is_not_subtracted(tmp_path):
+    runs = [scored("main", 4.0), scored("deep", 4.5, model__layers=4), scored("words", 4.25, mlm="c", tokenizer__n=12)]
+    runs.append(scored("classes", 4.75, mood="d", model__layers=3))
+    comparison = compare(runs)
+    _, classes, deep, words = cells(comparison)
+    assert (deep[0], deep[3:6]) == ("deep", ["4.500 (+0.500)", "0.250 (+0.000)", "0.880 (+0.000)"])
+    assert (words[0], words[3:6]) == ("words", ["4.250 (other data)", "0.250 (other data)", "0.880 (+0.000)"])
+    assert (classes[0], classes[3:6]) == ("classes", ["4.750 (+0.750)", "0.250 (+0.000)", "0.880 (other data)"])
+    assert comparison.notes == [
+        "words: MLM and NSP: another fixed validation set than main, so no difference is taken.",
+        "classes: mood: other classes or another split than main, so no difference is taken.",
+    ]
+    write_comparison(comparison, tmp_path / "c")
+    with (tmp_path / "c.csv").open(newline="") as file:
+        found = {row["experiment"]: row for row in csv.DictReader(file)}
+    assert (found["words"]["mlm.loss"], found["words"]["mlm.loss_difference"]) == ("4.25", "")
+    assert "words (other data)" in (tmp_path / "c.svg").read_text()
+
+
+def test_seeds_of_other_data_are_not_averaged():
+    comparison = compare([scored("main", 4.0), scored("a", 4.25, seed=1), scored("b", 4.5, mlm="c", seed=2)])
+    assert names(comparison) == ["main, a", "b"]
+    assert cells(comparison)[1][3] == "4.500 (other data)"
+
+
+def test_a_run_that_lacks_a_task_is_averaged_where_both_have_numbers():
+    alone = replace(make("a", 4.2, seed=1), data={"": "a"})
+    assert names(compare([scored("main", 4.0), alone])) == ["main, a"]
+
+
+@pytest.mark.parametrize(
+    ("key", "other"),
+    [
+        ("corpus__language", {"mlm"}),
+        ("tokenizer__vocab_size", {"mlm"}),
+        ("premask__seed", {"mlm"}),
+        ("tasks__mood", {"tasks"}),
+        ("tasks/mood.yaml:dataset.merge", {"tasks"}),
+        ("tasks/mood.yaml:finetune.epochs", set()),
+        ("tasks/news.yaml:dataset.merge", set()),
+        ("pretrain__steps", set()),
+    ],
+)
+def test_without_a_lock_the_parameters_that_make_the_data_decide(key, other):
+    comparison = compare([make("main"), make("x", 4.4, **{key: "new"})])
+    found = {metric.split(".")[0] for metric in COLUMNS if comparison.has_other_data(comparison.rows[1], metric)}
+    assert found == other
+
+
+def test_any_run_is_the_reference():
+    runs = [make("main", 4.0), make("deep", 4.5, model__layers=4), make("again", 4.0, compute__device="cuda")]
+    comparison = compare(runs, "deep", ["A note."])
+    assert names(comparison) == ["deep", "main"]
+    assert cells(comparison)[1][1] == "model.layers=2"
+    assert cells(comparison)[1][3] == "4.000 (-0.500)"
+    assert comparison.notes[-1] == "A note."
+    assert names(compare(runs, "again"))[0] == "again"  # a repeat of another, and yet the reference
+    with pytest.raises(UserError, match="no run is named wide: name one of main, deep, again"):
+        compare(runs, "wide")
+
+
 def settings(**params):
     """Return the settings files of a run that switches a task on."""
     return {"params.yaml": {"seed": 0, "tasks": {"sentiment": "classification"}, **params}}
@@ -194,15 +261,15 @@ CORPUS = {"corpus": {"language": "en"}}
     ],
 )
 def test_the_lock_tells_whether_a_stage_ran_on_the_runs_own_data_and_parameters(stages, params, expected):
-    current = current_stages(lock(**stages), settings(**params))
-    assert (current("pretrain"), current("evaluate")) == expected
+    found = Stages(lock(**stages), settings(**params))
+    assert (found.is_current("pretrain"), found.is_current("evaluate")) == expected
 
 
 def test_a_lock_that_is_none_is_told():
     with pytest.raises(UserError, match=r"dvc\.lock is not what DVC writes"):
-        current_stages("stages: [", {})
+        Stages("stages: [", {})
     with pytest.raises(UserError, match=r"dvc\.lock is not what DVC writes"):
-        current_stages("text", {})
+        Stages("text", {})
 
 
 def test_what_was_never_trained_has_no_number(tmp_path, write_reports):
@@ -224,6 +291,23 @@ def test_a_task_has_numbers_where_its_own_stages_ran(tmp_path, write_reports):
     stale = stages | {"score__sentiment": SCORED | {"params": {"finetune.epochs": 2}}}
     (tmp_path / "dvc.lock").write_text(lock(**stale))
     assert not keys & set(read_folder(tmp_path, settings(finetune={"epochs": 4}, **CORPUS), "x").metrics)
+
+
+def test_the_lock_says_what_a_run_was_scored_on(tmp_path, write_reports):
+    write_reports(tmp_path)
+    stages = {
+        "fetch": FETCHED,
+        "pretrain": TRAINED | {"deps": TRAINED["deps"] | {"data/validation": "v"}},
+        "evaluate": {"deps": {"data/model": "m", "data/validation": "v"}},
+        "score__sentiment": {"deps": {"data/model": "m", "data/tasks/sentiment": "t"}},
+    }
+    for names, expected in ((list(stages), {"": "v", "sentiment": "t"}), (["fetch", "pretrain"], {"": "v"})):
+        (tmp_path / "dvc.lock").write_text(lock(**{name: stages[name] for name in names}))
+        assert read_folder(tmp_path, settings(**CORPUS), "x").data == expected
+    (tmp_path / "dvc.lock").unlink()
+    run = read_folder(tmp_path, settings(**CORPUS), "x")
+    assert run.data == {}
+    assert {column.task for column in run.columns.values()} == {"", "sentiment"}
 
 
 def test_a_task_that_is_switched_off_has_no_number(tmp_path, write_reports):

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, stdev
 from textwrap import shorten
 from typing import Any
 
+from maskline.core.errors import UserError
 from maskline.core.storage import fingerprint, write_csv, write_text
 from maskline.reporting.figures import Curve, overlay
 from maskline.reporting.runs import Column, Run
@@ -26,6 +27,11 @@ class Row:
     runs: tuple[Run, ...]
     changes: Mapping[str, Any]
     """Parameters that differ from the reference row's, the seed aside; None where the run has no such key."""
+
+    @property
+    def data(self) -> dict[str, str]:
+        """Task, or "" for pretraining -> the hash of what the runs were scored on."""
+        return {part: md5 for run in self.runs for part, md5 in run.data.items()}
 
     @property
     def names(self) -> str:
@@ -63,25 +69,51 @@ class Comparison:
     notes: Sequence[str]
 
     def difference(self, row: Row, metric: str) -> float | None:
-        """Return how far a metric is from the reference row's, None where either has none."""
+        """Return how far a metric is from the reference row's.
+
+        None where either has none, and where they were measured on other data, which nothing could be learned from.
+        """
         value, reference = row.mean(metric), self.rows[0].mean(metric)
-        return None if row is self.rows[0] or value is None or reference is None else value - reference
+        if row is self.rows[0] or value is None or reference is None or self.has_other_data(row, metric):
+            return None
+        return value - reference
+
+    def has_other_data(self, row: Row, metric: str) -> bool:
+        """Return whether a metric of a row was measured on other examples than the reference row's."""
+        task = self.columns[metric].task
+        return row.mean(metric) is not None and not _same_data(row.runs[0], self.rows[0].runs[0], task)
 
 
-def compare(runs: Sequence[Run]) -> Comparison:
-    """Return `runs` side by side; the first of them is the reference.
+def _same_data(run: Run, other: Run, task: str) -> bool:
+    """Return whether two runs were scored on the same examples of a task, or, for "", of pretraining.
+
+    The hashes decide. Without them, the parameters that make the data have to be the same.
+    """
+    if task in run.data and task in other.data:
+        return run.data[task] == other.data[task]
+    made = (f"tasks.{task}", f"tasks/{task}.yaml:dataset.") if task else ("corpus.", "tokenizer.", "premask.")
+    return not any(key.startswith(made) for key in _differences(_science(run), _science(other)))
+
+
+def compare(runs: Sequence[Run], reference: str | None = None, notes: Sequence[str] = ()) -> Comparison:
+    """Return `runs` side by side; the first of them is the reference, or the one named `reference`.
 
     A run that repeats another (same parameters, same numbers) is left out, and a note says so. Finished runs that
     differ by `seed` alone become one row, unless two of them have the same seed or the same numbers. Runs whose
-    parameters differ and whose numbers do not are noted, and so are runs that were not evaluated.
+    parameters differ and whose numbers do not are noted, and so are runs that were not evaluated, and those that were
+    scored on other data than the reference. `notes` are added.
+
+    Raises:
+        UserError: no run has the name of the reference.
     """
-    kept, notes = _without_repeats(runs)
-    notes += _unchanged(kept) + _not_evaluated(kept)
+    runs = _reference_first(runs, reference)
+    kept, said = _without_repeats(runs)
+    said += _unchanged(kept) + _not_evaluated(kept)
     groups: dict[str, list[Run]] = {}
     for run in kept:
         groups.setdefault(fingerprint([_recipe(run), run.state]), []).append(run)
     rows = []
-    for group in groups.values():
+    for group in (part for recipe in groups.values() for part in _by_data(recipe)):
         seeds = {fingerprint(run.params.get(SEED)) for run in group}
         if group[0].state == "done" and len(seeds) == len(group) == len(set(map(_numbers, group))):
             rows.append(_row(group, runs[0]))
@@ -89,9 +121,46 @@ def compare(runs: Sequence[Run]) -> Comparison:
         rows += [_row([run], runs[0]) for run in group]
         if group[0].state == "done" and len(seeds) < len(group):
             names = ", ".join(run.name for run in group)
-            notes.append(f"{names}: same parameters and seed, other numbers (code or data differ), so not averaged.")
+            said.append(f"{names}: same parameters and seed, other numbers (code or data differ), so not averaged.")
     rows.sort(key=lambda row: (runs[0] not in row.runs, _order(row)))
-    return Comparison(rows, _columns(runs), notes)
+    comparison = Comparison(rows, _columns(runs), [])
+    return replace(comparison, notes=[*said, *_other_data(comparison), *notes])
+
+
+def _reference_first(runs: Sequence[Run], name: str | None) -> list[Run]:
+    if name is None:
+        return list(runs)
+    found = next((run for run in runs if run.name == name), None)
+    if found is None:
+        raise UserError(f"no run is named {name}: name one of {', '.join(run.name for run in runs)}")
+    return [found, *(run for run in runs if run is not found)]
+
+
+def _by_data(runs: Iterable[Run]) -> list[list[Run]]:
+    """Return runs in groups that were scored on the same data, as far as anything is known of it."""
+    groups: list[list[Run]] = []
+    for run in runs:
+        known = ((group, {part: md5 for other in group for part, md5 in other.data.items()}) for group in groups)
+        fitting = (group for group, data in known if all(data.get(part, md5) == md5 for part, md5 in run.data.items()))
+        group = next(fitting, None)
+        if group is None:
+            groups.append([run])
+        else:
+            group.append(run)
+    return groups
+
+
+def _other_data(comparison: Comparison) -> list[str]:
+    """Return a note for each set of examples that some rows and the reference do not share."""
+    notes = []
+    for task in dict.fromkeys(column.task for column in comparison.columns.values()):
+        metrics = [key for key, column in comparison.columns.items() if column.task == task]
+        others = [row for row in comparison.rows if any(comparison.has_other_data(row, key) for key in metrics)]
+        if others:
+            names = ", ".join(row.names for row in others)
+            what = f"{task}: other classes or another split" if task else "MLM and NSP: another fixed validation set"
+            notes.append(f"{names}: {what} than {comparison.rows[0].names}, so no difference is taken.")
+    return notes
 
 
 def _science(run: Run) -> dict[str, Any]:
@@ -181,7 +250,11 @@ def write_comparison(comparison: Comparison, stem: Path) -> list[Path]:
     Returns the paths written. Where no run has a curve there is no figure, and none is left from before.
     """
     document, table, *drawn = (stem.with_name(f"{stem.name}.{kind}") for kind in ("md", "csv", "svg", "png"))
-    curves = [curve for row in comparison.rows if (curve := _curve(row)) is not None]
+    curves = [
+        curve
+        for row in comparison.rows
+        if (curve := _curve(row, others=not _same_data(row.runs[0], comparison.rows[0].runs[0], ""))) is not None
+    ]
     text = to_markdown(comparison)
     if curves:
         with theme():
@@ -241,7 +314,7 @@ def _cell(comparison: Comparison, row: Row, metric: str) -> str:
         text += f" ± {format_number(deviation, beside=value)}"
     if (difference := comparison.difference(row, metric)) is not None:
         text += f" ({format_number(difference, sign='+', beside=value)})"
-    return text
+    return text + " (other data)" * comparison.has_other_data(row, metric)
 
 
 def _write_csv(comparison: Comparison, path: Path) -> None:
@@ -261,7 +334,7 @@ def _write_csv(comparison: Comparison, path: Path) -> None:
     write_csv(path, rows, list(rows[0]))
 
 
-def _curve(row: Row) -> Curve | None:
+def _curve(row: Row, *, others: bool) -> Curve | None:
     """Return the mean curve of a row over the steps that all its runs have, None where there is no step."""
     steps = [step for step in row.runs[0].curve if all(step in run.curve for run in row.runs)]
     if not steps:
@@ -272,5 +345,7 @@ def _curve(row: Row) -> Curve | None:
         name += f" (n = {len(row.runs)})"
     if row.runs[0].state != "done":
         name += f" ({row.runs[0].state})"
+    if others:
+        name += " (other data)"
     spread = [stdev(values) if len(values) > 1 else 0.0 for values in losses]
     return Curve(name, shorten(_changes(row), 48, placeholder=" ..."), steps, list(map(mean, losses)), spread)
