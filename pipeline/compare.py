@@ -34,7 +34,7 @@ def main(
     The reference is the committed run (HEAD), or the first folder, or what --reference names. Runs that differ by their
     seed alone become one row. Numbers that were measured on other data than the reference's stand without a difference.
     """
-    from maskline.reporting.comparison import compare, to_markdown, write_comparison
+    from maskline.reporting.comparison import compare, to_text, write_comparison
     from maskline.reporting.runs import read_experiments, read_folder
     from maskline.settings.params import settings_files
 
@@ -46,7 +46,7 @@ def main(
     else:
         runs, notes = read_experiments(["HEAD", *(rev or [])])
     comparison = compare(runs, reference, notes)
-    typer.echo(to_markdown(comparison))
+    typer.echo(to_text(comparison))
     for path in write_comparison(comparison, out):
         typer.echo(path)
 

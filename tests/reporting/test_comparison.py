@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from dataclasses import replace
 from datetime import date
 from math import sqrt
@@ -10,7 +11,7 @@ from math import sqrt
 import pytest
 
 from maskline.core.errors import UserError
-from maskline.reporting.comparison import compare, to_markdown, write_comparison
+from maskline.reporting.comparison import compare, to_markdown, to_text, write_comparison
 from maskline.reporting.lock import Stages
 from maskline.reporting.runs import EVALUATION, Column, Run, read_folder
 
@@ -105,6 +106,67 @@ def test_the_same_seed_twice_is_not_averaged():
     comparison = compare([make("main"), make("rerun", 4.4)])
     assert names(comparison) == ["main", "rerun"]
     assert "same parameters and seed, other numbers" in comparison.notes[0]
+
+
+def test_the_note_on_seeds_names_the_runs_that_share_one():
+    comparison = compare([make("main"), make("a", 4.3, seed=1), make("rerun", 4.4), make("b", 4.2, seed=1)])
+    assert [note.partition(":")[0] for note in comparison.notes] == ["main, rerun", "a, b"]
+    comparison = compare([make("main"), make("rerun", 4.4), make("other", 4.2, seed=1)])
+    assert [note.partition(":")[0] for note in comparison.notes] == ["main, rerun"]
+
+
+def test_many_changes_are_folded_below_the_table_and_counted_in_it(tmp_path):
+    preset = {f"corpus__key_{number}": f"value {number}" for number in range(40)} | {"model__layers": 4}
+    comparison = compare([make("main"), make("preset", 4.4, **preset), make("deep", 4.3, model__layers=4)])
+    text, terminal = to_markdown(comparison), to_text(comparison)
+    (row,) = (line for line in text.splitlines() if line.startswith("| preset"))
+    assert len(row.split(" | ")[1]) < 120
+    assert "corpus.key\\_0=value 0, corpus.key\\_1=value 1" in row
+    shown = row.count("value ")
+    assert f" and {40 - shown} more" in row
+    assert "<details><summary>All changes of preset</summary>" in text
+    assert all(f"- corpus.key\\_{number}=value {number}\n" in text for number in range(40))
+    assert "All but main have model.layers=4.\n" in text
+    assert "details" not in terminal
+    assert max(map(len, terminal.splitlines())) < 250
+    (tmp_path / "long").mkdir()
+    write_comparison(compare([make("main"), make("long", 4.4, corpus__paths=["x" * 50] * 90)]), tmp_path / "long" / "c")
+    with (tmp_path / "long" / "c.csv").open(newline="") as file:
+        assert len(list(csv.DictReader(file))[1]["corpus.paths"]) > 4500
+
+
+def test_what_all_runs_share_beside_the_reference_stands_once():
+    runs = [make("main"), *(make(f"l{n}", 4 + n / 10, corpus__language="ar", model__layers=n) for n in (3, 4))]
+    text = to_text(compare(runs))
+    assert text.count("corpus.language") == 1
+    assert "All but main have corpus.language=ar.\n" in text
+    assert [row[1] for row in cells(compare(runs))] == ["—", "model.layers=3", "model.layers=4"]
+    assert "All but" not in to_text(compare(runs[:2]))  # one row alone says it itself
+
+
+HOSTILE = "\x1b[31m<script>|`$x$`\u202e[a](b)\n# no"
+
+
+def test_names_and_values_steer_neither_a_terminal_nor_a_page(tmp_path):
+    columns = {**COLUMNS, "tasks.mood.accuracy": Column(f"{HOSTILE} accuracy", "higher", "mood")}
+    runs = [
+        replace(make(name, loss, **{HOSTILE: value}), columns=columns)
+        for name, loss, value in (("main", 4.0, "a"), (HOSTILE, 4.5, HOSTILE), (HOSTILE * 2, 4.25, HOSTILE * 20))
+    ]
+    comparison = compare([*runs, replace(make("again", 4.25, **{HOSTILE: HOSTILE}), columns=columns)], notes=[HOSTILE])
+    page, terminal = to_markdown(comparison), to_text(comparison)
+    for text in (page, terminal):
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
+        assert not re.search("^# no", text, re.MULTILINE)
+    html = [line for line in page.splitlines() if "<summary>" in line]  # Markdown leaves such a line as it is
+    assert html
+    assert all(line.count("<") == line.count(">") == 3 for line in html)
+    page_alone = "\n".join(line for line in page.splitlines() if line not in html)
+    assert not re.search(r"(?<!\\)<script|(?<!\\)\[a\]|(?<!\\)\$|(?<!\\)`", page_alone)
+    with (write_comparison(comparison, tmp_path / "c")[0]).open() as file:
+        assert file.read().startswith(page)
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
 
 
 def test_a_key_that_only_one_run_has():

@@ -1,15 +1,18 @@
 """Experiments side by side: what was changed, what came out, and how far that is from the reference run."""
 
+import html
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from statistics import mean, stdev
-from textwrap import shorten
 from typing import Any
+from urllib.parse import quote
 
 from maskline.core.errors import UserError
 from maskline.core.storage import fingerprint, write_csv, write_text
+from maskline.core.text import escape, printable
 from maskline.reporting.figures import Curve, overlay
 from maskline.reporting.runs import Column, Run
 from maskline.reporting.style import save, theme
@@ -37,6 +40,11 @@ class Row:
     def names(self) -> str:
         """The experiments in the row."""
         return ", ".join(run.name for run in self.runs)
+
+    @property
+    def texts(self) -> list[str]:
+        """Return the changes as params.yaml writes them."""
+        return [f"{key}={_value(value)}" for key, value in self.changes.items()]
 
     @property
     def seeds(self) -> list[Any]:
@@ -67,6 +75,19 @@ class Comparison:
     columns: Mapping[str, Column]
     """Key of a metric -> how it is shown."""
     notes: Sequence[str]
+
+    @property
+    def shared(self) -> list[str]:
+        """The changes that all rows but the reference have, where there are several: they are said once."""
+        others = self.rows[1:]
+        if len(others) < 2:
+            return []
+        return [text for text in others[0].texts if all(text in row.texts for row in others)]
+
+    def own(self, row: Row) -> list[str]:
+        """Return the changes of a row that are not shared by all."""
+        shared = self.shared
+        return [text for text in row.texts if text not in shared]
 
     def difference(self, row: Row, metric: str) -> float | None:
         """Return how far a metric is from the reference row's.
@@ -120,11 +141,22 @@ def compare(runs: Sequence[Run], reference: str | None = None, notes: Sequence[s
             continue
         rows += [_row([run], runs[0]) for run in group]
         if group[0].state == "done" and len(seeds) < len(group):
-            names = ", ".join(run.name for run in group)
-            said.append(f"{names}: same parameters and seed, other numbers (code or data differ), so not averaged.")
+            said += _same_seed(group)
     rows.sort(key=lambda row: (runs[0] not in row.runs, _order(row)))
     comparison = Comparison(rows, _columns(runs), [])
     return replace(comparison, notes=[*said, *_other_data(comparison), *notes])
+
+
+def _same_seed(runs: Iterable[Run]) -> list[str]:
+    """Return a note for each seed that several of some runs with the same parameters share."""
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        found.setdefault(fingerprint(run.params.get(SEED)), []).append(run.name)
+    return [
+        f"{', '.join(names)}: same parameters and seed, other numbers (code or data differ), so not averaged."
+        for names in found.values()
+        if len(names) > 1
+    ]
 
 
 def _reference_first(runs: Sequence[Run], name: str | None) -> list[Run]:
@@ -132,7 +164,8 @@ def _reference_first(runs: Sequence[Run], name: str | None) -> list[Run]:
         return list(runs)
     found = next((run for run in runs if run.name == name), None)
     if found is None:
-        raise UserError(f"no run is named {name}: name one of {', '.join(run.name for run in runs)}")
+        names = ", ".join(printable(run.name) for run in runs)
+        raise UserError(f"no run is named {printable(name)}: name one of {names}")
     return [found, *(run for run in runs if run is not found)]
 
 
@@ -241,6 +274,8 @@ def _columns(runs: Sequence[Run]) -> dict[str, Column]:
     return columns
 
 
+ROOM = 80
+"""Characters of the changes in a cell; more are folded below the table."""
 ARROWS = {"higher": "↑", "lower": "↓"}
 
 
@@ -253,13 +288,18 @@ def write_comparison(comparison: Comparison, stem: Path) -> list[Path]:
     curves = [
         curve
         for row in comparison.rows
-        if (curve := _curve(row, others=not _same_data(row.runs[0], comparison.rows[0].runs[0], ""))) is not None
+        if (
+            curve := _curve(
+                row, _brief(comparison.own(row)), others=not _same_data(row.runs[0], comparison.rows[0].runs[0], "")
+            )
+        )
+        is not None
     ]
     text = to_markdown(comparison)
     if curves:
         with theme():
             save(overlay(curves), stem)
-        text += f"\n![Validation loss of the experiments]({stem.name}.svg)\n"
+        text += f"\n![Validation loss of the experiments]({quote(stem.name)}.svg)\n"
     else:
         for picture in drawn:
             picture.unlink(missing_ok=True)
@@ -270,14 +310,32 @@ def write_comparison(comparison: Comparison, stem: Path) -> list[Path]:
 
 
 def to_markdown(comparison: Comparison) -> str:
-    """Return the comparison as Markdown: the table, how to read it, the notes."""
+    """Return the comparison as Markdown: the table, how to read it, the notes, and what is too long for a cell."""
+    lists = [(f"all but {comparison.rows[0].names}", comparison.shared)]
+    lists += [(row.names, comparison.own(row)) for row in comparison.rows]
+    folded = "".join(
+        f"\n<details><summary>All changes of {html.escape(printable(name))}</summary>\n\n"
+        + "".join(f"- {escape(text)}\n" for text in texts)
+        + "\n</details>\n"
+        for name, texts in lists
+        if _brief(texts) != ", ".join(texts)
+    )
+    return _document(comparison, escape) + folded
+
+
+def to_text(comparison: Comparison) -> str:
+    """Return the same for a terminal, without what is too long for a cell."""
+    return _document(comparison, printable)
+
+
+def _document(comparison: Comparison, shown: Callable[[str], str]) -> str:
     marked = any(run.state != "done" for row in comparison.rows for run in row.runs)
     texts = ["experiment", "changed", "seed", *(["state"] if marked else [])]
     header = [*texts, *(f"{column.title} {ARROWS[column.better]}" for column in comparison.columns.values())]
     rows = [
         [
             row.names,
-            _changes(row) or ABSENT,
+            _brief(comparison.own(row)) or ABSENT,
             _seeds(row),
             *([row.runs[0].state] if marked else []),
             *(_cell(comparison, row, metric) for metric in comparison.columns),
@@ -286,15 +344,26 @@ def to_markdown(comparison: Comparison) -> str:
     ]
     numeric = [False] * len(texts) + [True] * len(comparison.columns)
     legend = (
-        "Arrows point to the better side. In brackets: the difference to the first row, the reference. "
-        "Where a row has several seeds: mean ± sample standard deviation."
+        "Arrows point to the better side. In brackets: the difference to the first row, the reference, "
+        "where both were scored on the same data. Where a row has several seeds: mean ± sample standard deviation."
     )
-    notes = "".join(f"- {note}\n" for note in comparison.notes)
-    return f"# Comparison\n\n{markdown(header, rows, numeric)}\n{legend}\n" + (f"\n{notes}" if notes else "")
+    shared = ""
+    if comparison.shared:
+        shared = f"All but {shown(comparison.rows[0].names)} have {shown(_brief(comparison.shared))}.\n\n"
+    notes = "".join(f"- {shown(note)}\n" for note in comparison.notes)
+    table = markdown(header, rows, numeric, shown)
+    return f"# Comparison\n\n{shared}{table}\n{legend}\n" + (f"\n{notes}" if notes else "")
 
 
-def _changes(row: Row) -> str:
-    return ", ".join(f"{key}={_value(value)}" for key, value in row.changes.items())
+def _brief(changes: Sequence[str]) -> str:
+    """Return changes in a line that a cell has room for; how many are left is said."""
+    whole = ", ".join(changes)
+    if len(whole) <= ROOM:
+        return whole
+    shown = [text if len(text) <= ROOM else text[: ROOM - 2] + " …" for text in changes]
+    count = max(1, sum(length <= ROOM for length in accumulate(len(text) + 2 for text in shown)))
+    left = len(changes) - count
+    return ", ".join(shown[:count]) + (f" and {left} more" if left else "")
 
 
 def _value(value: Any) -> str:
@@ -334,7 +403,7 @@ def _write_csv(comparison: Comparison, path: Path) -> None:
     write_csv(path, rows, list(rows[0]))
 
 
-def _curve(row: Row, *, others: bool) -> Curve | None:
+def _curve(row: Row, detail: str, *, others: bool) -> Curve | None:
     """Return the mean curve of a row over the steps that all its runs have, None where there is no step."""
     steps = [step for step in row.runs[0].curve if all(step in run.curve for run in row.runs)]
     if not steps:
@@ -348,4 +417,4 @@ def _curve(row: Row, *, others: bool) -> Curve | None:
     if others:
         name += " (other data)"
     spread = [stdev(values) if len(values) > 1 else 0.0 for values in losses]
-    return Curve(name, shorten(_changes(row), 48, placeholder=" ..."), steps, list(map(mean, losses)), spread)
+    return Curve(name, detail, steps, list(map(mean, losses)), spread)

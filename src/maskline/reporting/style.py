@@ -11,6 +11,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from maskline.core.storage import write_bytes
+from maskline.core.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,12 +74,8 @@ def save(figure: "Figure", stem: Path) -> None:
 
 
 def fitted(name: str, width: int, lines: int) -> str:
-    """Return a name in at most `lines` lines of `width` characters; an ellipsis stands for what has no room.
-
-    Characters that have no shape, such as those that steer a terminal, become one that has.
-    """
-    shown = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in name)
-    folded = wrap(shown, width)
+    """Return a name in at most `lines` lines of `width` characters; an ellipsis stands for what has no room."""
+    folded = wrap(printable(name), width)
     if len(folded) > lines:
         folded[lines - 1 :] = [folded[lines - 1][: width - 2] + " …"]
     return "\n".join(folded)
