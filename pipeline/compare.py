@@ -21,26 +21,32 @@ def main(
         list[str] | None,
         typer.Option(help="Add the experiments that were started from another commit than HEAD; may be repeated."),
     ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(help="The name of the run that the others are held against, as it stands in the table."),
+    ] = None,
     out: Annotated[
         Path, typer.Option(help="Where to write, without suffix: .md, .csv, .svg and .png are added.")
     ] = Path("reports/comparison"),
 ) -> None:
     """Show what each experiment changed, what came out, and the difference to the reference run.
 
-    The reference is the committed run (HEAD), or the first folder. Runs that differ by their seed alone become one row.
+    The reference is the committed run (HEAD), or the first folder, or what --reference names. Runs that differ by their
+    seed alone become one row. Numbers that were measured on other data than the reference's stand without a difference.
     """
-    from maskline.reporting.comparison import compare, to_markdown, write_comparison
+    from maskline.reporting.comparison import compare, to_text, write_comparison
     from maskline.reporting.runs import read_experiments, read_folder
     from maskline.settings.params import settings_files
 
     if folders and rev:
         raise UserError("--rev names commits of DVC experiments: leave it out, or leave out the folders")
+    notes: list[str] = []
     if folders:
         runs = [read_folder(folder, settings_files(folder), str(folder)) for folder in folders]
     else:
-        runs = read_experiments(["HEAD", *(rev or [])])
-    comparison = compare(runs)
-    typer.echo(to_markdown(comparison))
+        runs, notes = read_experiments(["HEAD", *(rev or [])])
+    comparison = compare(runs, reference, notes)
+    typer.echo(to_text(comparison))
     for path in write_comparison(comparison, out):
         typer.echo(path)
 

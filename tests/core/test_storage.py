@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from maskline.core import storage
 from maskline.core.errors import UserError
 from maskline.core.storage import (
+    GAP,
     INCOMPLETE,
     MANIFEST,
     append_csv,
@@ -149,6 +150,16 @@ def test_csv_holds_every_digit_and_an_empty_field_for_none(tmp_path):
         write_csv(tmp_path / "file.csv", [{"step": 1, "other": 2}], ("step",))
     with pytest.raises(UserError, match=r"no.csv is missing: run `dvc repro`"):
         read_csv(tmp_path / "no.csv")
+
+
+def test_what_a_curve_lacks_is_a_gap_and_never_an_empty_field(tmp_path):
+    """Vega, which draws `dvc plots`, takes an empty field for 0: a loss that does not exist would look perfect."""
+    columns = ("step", "loss", "nsp_loss")
+    write_csv(tmp_path / "curve.csv", [{"step": 0, "loss": None}], columns, missing=GAP)
+    append_csv(tmp_path / "curve.csv", {"step": 1, "loss": 0.0}, columns, missing=GAP)
+    append_csv(tmp_path / "curve.csv", {"step": None, "loss": "", "nsp_loss": None}, columns)
+    lines = (tmp_path / "curve.csv").read_text().splitlines()
+    assert lines == ["step,loss,nsp_loss", "0,nan,nan", "1,0.0,nan", ",,"]
 
 
 def test_rows_appended_one_by_one_are_the_bytes_of_all_at_once(tmp_path, monkeypatch):

@@ -46,6 +46,16 @@ def task_of(data):
     return make_task(settings().recipe, read_json(data / "task" / MANIFEST))
 
 
+def test_a_loss_that_is_no_number_is_a_gap_in_the_curve(mine, monkeypatch):
+    scores = iter((0.5, None, 0.25))
+    monkeypatch.setattr(
+        FinetuningObjective, "evaluate", lambda _: {"loss": next(scores), "accuracy": 0.5, "macro_f1": 0.5}
+    )
+    tune(settings(epochs=3), paths(mine))
+    rows = read_csv(mine / "tuned" / "reports" / "validation.csv")
+    assert [row["loss"] for row in rows] == ["0.5", "nan", "0.25"]
+
+
 @pytest.mark.parametrize("start", STARTS)
 def test_a_run_leaves_a_model_two_curves_and_numbers(mine, start, capsys):
     tune(settings(epochs=3), paths(mine, start=start))

@@ -142,6 +142,22 @@ def test_a_revision_that_is_none(project):
     assert "unknown Git revision 'nope'" in done.stderr
 
 
+def test_experiments_from_other_commits_are_counted_and_any_run_is_the_reference(project, tmp_path):
+    copy = shutil.copytree(project, tmp_path / "copy", symlinks=True)
+    call(copy, "git", "restore", ".")
+    before = call(copy, "git", "rev-parse", "--short=7", "HEAD").stdout.strip()
+    assert "other commits" not in compare(copy).stdout
+    call(copy, "git", "commit", "-q", "--allow-empty", "-m", "later")
+    done = compare(copy)
+    assert f"- 2 experiments from other commits: --rev {before} shows them here.\n" in done.stdout
+    assert "deep" not in done.stdout
+    done = compare(copy, "--rev", before, "--reference", "deep")
+    assert "other commits" not in done.stdout
+    first, other = rows(copy / "reports" / "comparison.csv")
+    assert (first["experiment"], float(other["mlm.loss_difference"])) == ("deep", pytest.approx(4.805 - 4.6))
+    assert compare(copy, "--reference", "nope").stderr.startswith("error: no run is named nope: name one of main")
+
+
 def test_folders_without_git(tmp_path, write_reports):
     for name, layers, losses in (("a", 2, (6.0, 5.0, 4.5)), ("b", 4, (6.0, 5.0, 4.25))):
         write_reports(tmp_path / name, mlm=losses)

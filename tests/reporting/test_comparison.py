@@ -3,21 +3,23 @@
 import csv
 import json
 import math
+import re
+from dataclasses import replace
 from datetime import date
 from math import sqrt
 
 import pytest
 
 from maskline.core.errors import UserError
-from maskline.reporting.comparison import compare, to_markdown, write_comparison
-from maskline.reporting.lock import current_stages
+from maskline.reporting.comparison import compare, to_markdown, to_text, write_comparison
+from maskline.reporting.lock import Stages
 from maskline.reporting.runs import EVALUATION, Column, Run, read_folder
 
 COLUMNS = {
     "mlm.loss": Column("MLM loss", "lower"),
     "mlm.accuracy": Column("MLM accuracy", "higher"),
-    "tasks.mood.accuracy": Column("mood accuracy", "higher"),
-    "tasks.mood.macro_f1": Column("mood macro-F1", "higher"),
+    "tasks.mood.accuracy": Column("mood accuracy", "higher", "mood"),
+    "tasks.mood.macro_f1": Column("mood macro-F1", "higher", "mood"),
 }
 PARAMS = {"seed": 0, "model.layers": 2, "pretrain.peak_lr": 0.002, "compute.device": "cpu"}
 
@@ -106,6 +108,67 @@ def test_the_same_seed_twice_is_not_averaged():
     assert "same parameters and seed, other numbers" in comparison.notes[0]
 
 
+def test_the_note_on_seeds_names_the_runs_that_share_one():
+    comparison = compare([make("main"), make("a", 4.3, seed=1), make("rerun", 4.4), make("b", 4.2, seed=1)])
+    assert [note.partition(":")[0] for note in comparison.notes] == ["main, rerun", "a, b"]
+    comparison = compare([make("main"), make("rerun", 4.4), make("other", 4.2, seed=1)])
+    assert [note.partition(":")[0] for note in comparison.notes] == ["main, rerun"]
+
+
+def test_many_changes_are_folded_below_the_table_and_counted_in_it(tmp_path):
+    preset = {f"corpus__key_{number}": f"value {number}" for number in range(40)} | {"model__layers": 4}
+    comparison = compare([make("main"), make("preset", 4.4, **preset), make("deep", 4.3, model__layers=4)])
+    text, terminal = to_markdown(comparison), to_text(comparison)
+    (row,) = (line for line in text.splitlines() if line.startswith("| preset"))
+    assert len(row.split(" | ")[1]) < 120
+    assert "corpus.key\\_0=value 0, corpus.key\\_1=value 1" in row
+    shown = row.count("value ")
+    assert f" and {40 - shown} more" in row
+    assert "<details><summary>All changes of preset</summary>" in text
+    assert all(f"- corpus.key\\_{number}=value {number}\n" in text for number in range(40))
+    assert "All but main have model.layers=4.\n" in text
+    assert "details" not in terminal
+    assert max(map(len, terminal.splitlines())) < 250
+    (tmp_path / "long").mkdir()
+    write_comparison(compare([make("main"), make("long", 4.4, corpus__paths=["x" * 50] * 90)]), tmp_path / "long" / "c")
+    with (tmp_path / "long" / "c.csv").open(newline="") as file:
+        assert len(list(csv.DictReader(file))[1]["corpus.paths"]) > 4500
+
+
+def test_what_all_runs_share_beside_the_reference_stands_once():
+    runs = [make("main"), *(make(f"l{n}", 4 + n / 10, corpus__language="ar", model__layers=n) for n in (3, 4))]
+    text = to_text(compare(runs))
+    assert text.count("corpus.language") == 1
+    assert "All but main have corpus.language=ar.\n" in text
+    assert [row[1] for row in cells(compare(runs))] == ["—", "model.layers=3", "model.layers=4"]
+    assert "All but" not in to_text(compare(runs[:2]))  # one row alone says it itself
+
+
+HOSTILE = "\x1b[31m<script>|`$x$`\u202e[a](b)\n# no"
+
+
+def test_names_and_values_steer_neither_a_terminal_nor_a_page(tmp_path):
+    columns = {**COLUMNS, "tasks.mood.accuracy": Column(f"{HOSTILE} accuracy", "higher", "mood")}
+    runs = [
+        replace(make(name, loss, **{HOSTILE: value}), columns=columns)
+        for name, loss, value in (("main", 4.0, "a"), (HOSTILE, 4.5, HOSTILE), (HOSTILE * 2, 4.25, HOSTILE * 20))
+    ]
+    comparison = compare([*runs, replace(make("again", 4.25, **{HOSTILE: HOSTILE}), columns=columns)], notes=[HOSTILE])
+    page, terminal = to_markdown(comparison), to_text(comparison)
+    for text in (page, terminal):
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
+        assert not re.search("^# no", text, re.MULTILINE)
+    html = [line for line in page.splitlines() if "<summary>" in line]  # Markdown leaves such a line as it is
+    assert html
+    assert all(line.count("<") == line.count(">") == 3 for line in html)
+    page_alone = "\n".join(line for line in page.splitlines() if line not in html)
+    assert not re.search(r"(?<!\\)<script|(?<!\\)\[a\]|(?<!\\)\$|(?<!\\)`", page_alone)
+    with (write_comparison(comparison, tmp_path / "c")[0]).open() as file:
+        assert file.read().startswith(page)
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
+
+
 def test_a_key_that_only_one_run_has():
     comparison = compare([make("main"), make("new", 4.4, model__extra=True)])
     assert dict(comparison.rows[1].changes) == {"model.extra": True}
@@ -136,6 +199,72 @@ def test_arrows_point_to_the_better_side():
     header = to_markdown(compare([make("main")])).splitlines()[2]
     assert "MLM loss ↓" in header
     assert "mood macro-F1 ↑" in header
+
+
+def scored(name, loss=4.5, mlm="a", mood="b", **changes):
+    """Return a run whose lock says what it was scored on."""
+    return replace(make(name, loss, **changes), data={"": mlm, "mood": mood})
+
+
+def test_what_was_measured_on_other_data_is_not_subtracted(tmp_path):
+    runs = [scored("main", 4.0), scored("deep", 4.5, model__layers=4), scored("words", 4.25, mlm="c", tokenizer__n=12)]
+    runs.append(scored("classes", 4.75, mood="d", model__layers=3))
+    comparison = compare(runs)
+    _, classes, deep, words = cells(comparison)
+    assert (deep[0], deep[3:6]) == ("deep", ["4.500 (+0.500)", "0.250 (+0.000)", "0.880 (+0.000)"])
+    assert (words[0], words[3:6]) == ("words", ["4.250 (other data)", "0.250 (other data)", "0.880 (+0.000)"])
+    assert (classes[0], classes[3:6]) == ("classes", ["4.750 (+0.750)", "0.250 (+0.000)", "0.880 (other data)"])
+    assert comparison.notes == [
+        "words: MLM and NSP: another fixed validation set than main, so no difference is taken.",
+        "classes: mood: other classes or another split than main, so no difference is taken.",
+    ]
+    write_comparison(comparison, tmp_path / "c")
+    with (tmp_path / "c.csv").open(newline="") as file:
+        found = {row["experiment"]: row for row in csv.DictReader(file)}
+    assert (found["words"]["mlm.loss"], found["words"]["mlm.loss_difference"]) == ("4.25", "")
+    assert "words (other data)" in (tmp_path / "c.svg").read_text()
+
+
+def test_seeds_of_other_data_are_not_averaged():
+    comparison = compare([scored("main", 4.0), scored("a", 4.25, seed=1), scored("b", 4.5, mlm="c", seed=2)])
+    assert names(comparison) == ["main, a", "b"]
+    assert cells(comparison)[1][3] == "4.500 (other data)"
+
+
+def test_a_run_that_lacks_a_task_is_averaged_where_both_have_numbers():
+    alone = replace(make("a", 4.2, seed=1), data={"": "a"})
+    assert names(compare([scored("main", 4.0), alone])) == ["main, a"]
+
+
+@pytest.mark.parametrize(
+    ("key", "other"),
+    [
+        ("corpus__language", {"mlm"}),
+        ("tokenizer__vocab_size", {"mlm"}),
+        ("premask__seed", {"mlm"}),
+        ("tasks__mood", {"tasks"}),
+        ("tasks/mood.yaml:dataset.merge", {"tasks"}),
+        ("tasks/mood.yaml:finetune.epochs", set()),
+        ("tasks/news.yaml:dataset.merge", set()),
+        ("pretrain__steps", set()),
+    ],
+)
+def test_without_a_lock_the_parameters_that_make_the_data_decide(key, other):
+    comparison = compare([make("main"), make("x", 4.4, **{key: "new"})])
+    found = {metric.split(".")[0] for metric in COLUMNS if comparison.has_other_data(comparison.rows[1], metric)}
+    assert found == other
+
+
+def test_any_run_is_the_reference():
+    runs = [make("main", 4.0), make("deep", 4.5, model__layers=4), make("again", 4.0, compute__device="cuda")]
+    comparison = compare(runs, "deep", ["A note."])
+    assert names(comparison) == ["deep", "main"]
+    assert cells(comparison)[1][1] == "model.layers=2"
+    assert cells(comparison)[1][3] == "4.000 (-0.500)"
+    assert comparison.notes[-1] == "A note."
+    assert names(compare(runs, "again"))[0] == "again"  # a repeat of another, and yet the reference
+    with pytest.raises(UserError, match="no run is named wide: name one of main, deep, again"):
+        compare(runs, "wide")
 
 
 def settings(**params):
@@ -194,15 +323,15 @@ CORPUS = {"corpus": {"language": "en"}}
     ],
 )
 def test_the_lock_tells_whether_a_stage_ran_on_the_runs_own_data_and_parameters(stages, params, expected):
-    current = current_stages(lock(**stages), settings(**params))
-    assert (current("pretrain"), current("evaluate")) == expected
+    found = Stages(lock(**stages), settings(**params))
+    assert (found.is_current("pretrain"), found.is_current("evaluate")) == expected
 
 
 def test_a_lock_that_is_none_is_told():
     with pytest.raises(UserError, match=r"dvc\.lock is not what DVC writes"):
-        current_stages("stages: [", {})
+        Stages("stages: [", {})
     with pytest.raises(UserError, match=r"dvc\.lock is not what DVC writes"):
-        current_stages("text", {})
+        Stages("text", {})
 
 
 def test_what_was_never_trained_has_no_number(tmp_path, write_reports):
@@ -224,6 +353,23 @@ def test_a_task_has_numbers_where_its_own_stages_ran(tmp_path, write_reports):
     stale = stages | {"score__sentiment": SCORED | {"params": {"finetune.epochs": 2}}}
     (tmp_path / "dvc.lock").write_text(lock(**stale))
     assert not keys & set(read_folder(tmp_path, settings(finetune={"epochs": 4}, **CORPUS), "x").metrics)
+
+
+def test_the_lock_says_what_a_run_was_scored_on(tmp_path, write_reports):
+    write_reports(tmp_path)
+    stages = {
+        "fetch": FETCHED,
+        "pretrain": TRAINED | {"deps": TRAINED["deps"] | {"data/validation": "v"}},
+        "evaluate": {"deps": {"data/model": "m", "data/validation": "v"}},
+        "score__sentiment": {"deps": {"data/model": "m", "data/tasks/sentiment": "t"}},
+    }
+    for names, expected in ((list(stages), {"": "v", "sentiment": "t"}), (["fetch", "pretrain"], {"": "v"})):
+        (tmp_path / "dvc.lock").write_text(lock(**{name: stages[name] for name in names}))
+        assert read_folder(tmp_path, settings(**CORPUS), "x").data == expected
+    (tmp_path / "dvc.lock").unlink()
+    run = read_folder(tmp_path, settings(**CORPUS), "x")
+    assert run.data == {}
+    assert {column.task for column in run.columns.values()} == {"", "sentiment"}
 
 
 def test_a_task_that_is_switched_off_has_no_number(tmp_path, write_reports):

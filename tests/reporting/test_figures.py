@@ -1,11 +1,13 @@
 """Figures say what is there and nothing else, and the same data gives the same bytes."""
 
+import math
 import os
 import re
 import subprocess
 import sys
 
 import pytest
+from matplotlib.text import Text
 
 from maskline.core.errors import UserError
 from maskline.core.scores import FigureSpec
@@ -24,8 +26,6 @@ def series(**columns):
 
 def texts(figure):
     """Return every text in a figure, drawn."""
-    from matplotlib.text import Text
-
     figure.draw_without_rendering()
     return [text.get_text() for text in figure.findobj(Text)]
 
@@ -158,6 +158,73 @@ def test_class_names_of_other_scripts_have_their_glyphs(tmp_path, labels):
     assert {path.suffix for path in tmp_path.iterdir()} == {".png", ".svg"}
 
 
+NAMES = [
+    ("$10-$20", "$20-$50"),
+    ("$\\frac{", "a_{b"),
+    ("cash $", "100 %"),
+    ("1", "2"),
+    ("\x1b[31mred", "two\nlines"),
+    (
+        "an opinion without any reserve at all",
+        "an opinion with a great many reserves, and with words on each of them " * 3,
+    ),
+    ("Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft", "b"),
+    tuple(f"the class with the number {number}" for number in range(6)),
+]
+
+
+@pytest.mark.parametrize("names", NAMES)
+def test_names_of_classes_are_drawn_as_they_are_whatever_they_hold(tmp_path, names):
+    pairs = [{"label": a, "predicted": b, "count": "12345"} for a in names for b in names]
+    bars = FigureSpec("types", "bars", "t.csv", "F1", x="F1", y="type", value="f1")
+    with theme():
+        confusion = figures.matrix(f"{names[0]}: confusion", CONFUSION, pairs)
+        drawn = figures.bars(f"{names[0]}: F1", bars, [{"type": name, "f1": "0.5"} for name in names])
+        curves = [figures.Curve(name, f"corpus.paths={name}", [1, 2], [5, 4], [0, 0]) for name in names]
+        for number, figure in enumerate((confusion, drawn, figures.overlay(curves))):
+            save(figure, tmp_path / str(number))  # mathtext would raise here
+            assert not any(text.get_parse_math() for text in figure.findobj(Text))
+            assert "\x1b" not in (tmp_path / f"{number}.svg").read_text()  # which no XML may hold
+    assert len(drawn.axes[0].patches) == len(names)
+    if len(names[0]) < 24 and names[0].isprintable():
+        assert {names[0], names[1]} <= {label.get_text() for label in confusion.axes[0].get_xticklabels()}
+
+
+@pytest.mark.parametrize("names", NAMES)
+def test_names_of_classes_never_run_into_each_other(names):
+    pairs = [{"label": a, "predicted": b, "count": "12345"} for a in names for b in names]
+    with theme():
+        figure = figures.matrix("t", CONFUSION, pairs)
+        figure.draw_without_rendering()
+        axes = figure.axes[0]
+        columns, rows = axes.get_xticklabels(), axes.get_yticklabels()
+        pitch = axes.bbox.width / len(names)
+        assert pitch / figure.dpi > 0.95 * figures.CELL  # long names do not squeeze the cells
+        for labels, upright in ((columns, columns[0].get_rotation() == 0), (rows, False)):
+            for label in labels:
+                turn = label.get_rotation()
+                label.set_rotation(0)
+                box = label.get_window_extent()
+                label.set_rotation(turn)
+                if upright:
+                    assert box.width < pitch
+                elif turn:
+                    assert box.height < pitch * math.sin(math.radians(turn))
+                else:
+                    assert box.height < pitch
+
+
+def test_no_tick_of_a_figure_is_written_in_tex(tmp_path, write_reports):
+    """Matplotlib writes some numbers as TeX, which would be seen as it is written."""
+    reports = write_reports(tmp_path)
+    drawn = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "save", lambda figure, _: drawn.append(texts(figure)))
+        figures.plot_reports(reports, ["sentiment"], tmp_path / "figures")
+    assert len(drawn) == 4
+    assert not [text for shown in drawn for text in shown if "$" in text or "\\" in text]
+
+
 def test_arabic_letters_are_joined():
     """The word is narrower than its letters standing alone: matplotlib itself shapes it."""
     from matplotlib.figure import Figure
@@ -203,7 +270,7 @@ def test_labels_do_not_overlap():
 
 
 def test_series_takes_what_is_missing_for_nan_and_names_what_is_wrong():
-    rows = [{"step": "1", "loss": ""}, {"step": "2", "loss": "inf"}, {"step": "3", "loss": "1e-7"}]
+    rows = [{"step": "1", "loss": ""}, {"step": "2", "loss": "nan"}, {"step": "3", "loss": "1e-7"}]
     assert str(to_series(rows, ["step", "loss"], "x.csv")) == "{'step': [1.0, 2.0, 3.0], 'loss': [nan, nan, 1e-07]}"
     with pytest.raises(UserError, match=r"x\.csv has no column accuracy \(it has step, loss\)"):
         to_series(rows, ["accuracy"], "x.csv")

@@ -5,7 +5,7 @@ from rich.console import Console
 
 from maskline.core.scores import Headline, Report
 from maskline.reporting.scores import Scores
-from maskline.reporting.tables import format_number, markdown, results
+from maskline.reporting.tables import format_number, markdown, results, results_markdown
 from tests.conftest import HEADLINES
 
 
@@ -46,3 +46,13 @@ def test_results_put_each_number_beside_what_it_is_held_against():
     assert "sentiment accuracy 0.889 0.860 without pretraining" in lines
     assert "0.884 TF-IDF + logistic regression" in lines
     assert "\x1b" not in text.getvalue()
+
+
+def test_names_in_the_results_are_shown_as_they_are():
+    report = Report("\x1b[31m[red]mood", [Headline("accuracy", "accuracy", "higher", {"tfidf": "[b]TF\x07-IDF"})])
+    text = io.StringIO()
+    Console(file=text, width=100).print(results([Scores({"accuracy": 0.5, "tfidf": 0.25}, report)]))
+    assert "\x1b" not in text.getvalue()
+    assert "�[31m[red]mood accuracy" in text.getvalue()
+    assert "[b]TF�-IDF" in text.getvalue()
+    assert "\\[red\\]mood" in results_markdown([Scores({"accuracy": 0.5, "tfidf": 0.25}, report)])

@@ -82,6 +82,22 @@ def test_a_run_that_has_no_state_starts_its_curves_anew(data, tmp_path, whole):
     assert live(tmp_path) == whole
 
 
+def test_what_a_run_does_not_measure_is_a_gap_in_its_curves(data, tmp_path):
+    params = tiny_params(CHANGES | {"pretrain.nsp": False}).pretraining()
+    objective = Objective(data, params)
+    found = []
+    evaluate = objective.evaluate
+    objective.evaluate = lambda: (
+        found.extend((next(tmp_path.iterdir()) / name).read_text() for name in NAMES),
+        evaluate(),
+    )[1]
+    run(objective, params, tmp_path)
+    rows = [line.split(",") for curve in found for line in curve.splitlines()]
+    assert len(rows) > 20
+    assert {field for row in rows for field in row} >= {"nan"}
+    assert not any("" in row for row in rows)
+
+
 def test_one_of_two_processes_writes_the_curves(data, tmp_path):
     arguments = options(data, tmp_path, CHANGES)
     assert outcome(group(2, "pretrain", arguments, tmp_path, [(1, at(9, faults.interrupt))]))[0] == [1, 1]

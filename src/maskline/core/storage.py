@@ -22,6 +22,8 @@ TIMINGS = Path(".timings")
 """Where each stage that takes long says how long it took: no number of the pipeline depends on it."""
 SETTINGS = "settings"
 """The module of a room that holds the schema of its parameters, and the room that checks all of them."""
+GAP = "nan"
+"""What a curve holds where there is no number: `dvc plots` leaves a gap there, and draws an empty field as 0."""
 INCOMPLETE = ".incomplete"
 """A file that marks a directory as incomplete until its manifest is written."""
 _MARK = b"maskline fills this folder; what lies here may be removed\n"
@@ -134,13 +136,13 @@ def read_json(path: Path) -> Any:
         raise UserError(f"{path} is not valid JSON ({error}): remove it and run `dvc repro`") from None
 
 
-def write_csv(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    """Write `rows` under a header of `columns`; None becomes an empty field, floats keep every digit."""
+def write_csv(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, missing: str = "") -> None:
+    """Write `rows` under a header of `columns`; what is missing or None becomes `missing`, floats keep every digit."""
     header = dict(zip(columns, columns, strict=True))
-    write_text(path, _csv_lines([header, *rows], columns))
+    write_text(path, _csv_lines([header, *rows], columns, missing))
 
 
-def append_csv(path: Path, row: Mapping[str, Any], columns: Sequence[str]) -> None:
+def append_csv(path: Path, row: Mapping[str, Any], columns: Sequence[str], *, missing: str = "") -> None:
     """Append `row` to what `write_csv` wrote, in one write, so that a reader sees all of it or nothing.
 
     It costs next to nothing, as it is not synced: a row that must not be lost is kept elsewhere as well. An error of
@@ -148,15 +150,16 @@ def append_csv(path: Path, row: Mapping[str, Any], columns: Sequence[str]) -> No
     """
     try:
         with path.open("ab") as file:
-            file.write(_csv_lines([row], columns).encode())
+            file.write(_csv_lines([row], columns, missing).encode())
     except OSError as error:
         error.filename = str(path)
         raise
 
 
-def _csv_lines(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
+def _csv_lines(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], missing: str) -> str:
     text = io.StringIO()
-    csv.DictWriter(text, columns, lineterminator="\n").writerows(rows)
+    filled = ({name: missing if value is None else value for name, value in row.items()} for row in rows)
+    csv.DictWriter(text, columns, restval=missing, lineterminator="\n").writerows(filled)
     return text.getvalue()
 
 

@@ -1,12 +1,12 @@
 """A page of sample predictions, to see with one's own eyes what the losses mean."""
 
-import re
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from maskline.core.text import escape
 from maskline.evaluation.masks import MASK, mask_probabilities, ranking
 from maskline.examples.draws import below, draw, key
 from maskline.examples.premasked import PremaskedSet
@@ -24,7 +24,6 @@ Each example is from the validation set, with one token hidden. The model reads 
 tokens on either side are shown. The table has the {top} most probable tokens. The truth is bold; where it is not among
 them it stands below, with its rank among all {vocab_size:,}. `##` marks a piece that continues a word.
 """
-_MARKDOWN = re.compile(r"([\\`*_~$<&|\[\]])")
 
 
 def sample_page(
@@ -76,7 +75,7 @@ def _quote(excerpt: str) -> str:
     It is isolated, so that its own script gives its direction: in a page that runs from left to right, a Latin [MASK]
     would split an Arabic sentence into halves that change places.
     """
-    return f"<bdi>{_escape(excerpt).replace(_escape(MASK), f'`{MASK}`')}</bdi>"
+    return f"<bdi>{escape(excerpt).replace(escape(MASK), f'`{MASK}`')}</bdi>"
 
 
 def _table(probabilities: NDArray[np.float32], truth: int, tokenizer: LoadedTokenizer) -> str:
@@ -86,10 +85,5 @@ def _table(probabilities: NDArray[np.float32], truth: int, tokenizer: LoadedToke
             bold = "**" if token == truth else ""
             number = probabilities[token]
             shown = f"{number:.3f}" if number >= 0.001 else f"{number:.1e}"
-            rows.append(f"| {rank} | {bold}{_escape(tokenizer.pieces[token])}{bold} | {shown} |")
+            rows.append(f"| {rank} | {bold}{escape(tokenizer.pieces[token])}{bold} | {shown} |")
     return "\n".join(rows) + "\n"
-
-
-def _escape(text: str) -> str:
-    """Return `text` as Markdown that shows it as it is."""
-    return _MARKDOWN.sub(r"\\\1", text)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import torch
 
 from maskline.core.errors import UserError
-from maskline.core.storage import sweep, write_csv, write_json, write_timing
+from maskline.core.storage import GAP, sweep, write_csv, write_json, write_timing
 from maskline.dataset.read import read_dataset
 from maskline.examples.draws import key
 from maskline.finetuning.objective import FinetuningObjective
@@ -90,8 +90,8 @@ def finetune(
         if not is_main:
             return
         progress = result.progress
-        write_csv(paths.reports / "train.csv", progress.train, objective.train_columns)
-        write_csv(paths.reports / "validation.csv", progress.validation, objective.validation_columns)
+        write_csv(paths.reports / "train.csv", progress.train, objective.train_columns, missing=GAP)
+        write_csv(paths.reports / "validation.csv", progress.validation, objective.validation_columns, missing=GAP)
         metrics = {
             "best": progress.best_row(),
             "last": progress.validation[-1],

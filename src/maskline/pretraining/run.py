@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from maskline.core.errors import UserError
-from maskline.core.storage import sweep, write_csv, write_json, write_timing
+from maskline.core.storage import GAP, sweep, write_csv, write_json, write_timing
 from maskline.examples.batches import PretrainingBatches
 from maskline.examples.draws import key
 from maskline.examples.masking import Masker
@@ -182,8 +182,8 @@ def write_reports(
     directory: Path, progress: Progress, objective: PretrainingObjective, recipe: PretrainParams
 ) -> dict[str, Any]:
     """Write curves, metrics and timing of a finished run; return the metrics."""
-    write_csv(directory / "train.csv", progress.train, objective.train_columns)
-    write_csv(directory / "validation.csv", progress.validation, objective.validation_columns)
+    write_csv(directory / "train.csv", progress.train, objective.train_columns, missing=GAP)
+    write_csv(directory / "validation.csv", progress.validation, objective.validation_columns, missing=GAP)
     counts = objective.batches.counts
     metrics = {
         "best": progress.best_row(),

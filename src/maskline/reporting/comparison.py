@@ -1,14 +1,18 @@
 """Experiments side by side: what was changed, what came out, and how far that is from the reference run."""
 
+import html
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from statistics import mean, stdev
-from textwrap import shorten
 from typing import Any
+from urllib.parse import quote
 
+from maskline.core.errors import UserError
 from maskline.core.storage import fingerprint, write_csv, write_text
+from maskline.core.text import escape, printable
 from maskline.reporting.figures import Curve, overlay
 from maskline.reporting.runs import Column, Run
 from maskline.reporting.style import save, theme
@@ -28,9 +32,19 @@ class Row:
     """Parameters that differ from the reference row's, the seed aside; None where the run has no such key."""
 
     @property
+    def data(self) -> dict[str, str]:
+        """Task, or "" for pretraining -> the hash of what the runs were scored on."""
+        return {part: md5 for run in self.runs for part, md5 in run.data.items()}
+
+    @property
     def names(self) -> str:
         """The experiments in the row."""
         return ", ".join(run.name for run in self.runs)
+
+    @property
+    def texts(self) -> list[str]:
+        """Return the changes as params.yaml writes them."""
+        return [f"{key}={_value(value)}" for key, value in self.changes.items()]
 
     @property
     def seeds(self) -> list[Any]:
@@ -62,36 +76,124 @@ class Comparison:
     """Key of a metric -> how it is shown."""
     notes: Sequence[str]
 
+    @property
+    def shared(self) -> list[str]:
+        """The changes that all rows but the reference have, where there are several: they are said once."""
+        others = self.rows[1:]
+        if len(others) < 2:
+            return []
+        return [text for text in others[0].texts if all(text in row.texts for row in others)]
+
+    def own(self, row: Row) -> list[str]:
+        """Return the changes of a row that are not shared by all."""
+        shared = self.shared
+        return [text for text in row.texts if text not in shared]
+
     def difference(self, row: Row, metric: str) -> float | None:
-        """Return how far a metric is from the reference row's, None where either has none."""
+        """Return how far a metric is from the reference row's.
+
+        None where either has none, and where they were measured on other data, which nothing could be learned from.
+        """
         value, reference = row.mean(metric), self.rows[0].mean(metric)
-        return None if row is self.rows[0] or value is None or reference is None else value - reference
+        if row is self.rows[0] or value is None or reference is None or self.has_other_data(row, metric):
+            return None
+        return value - reference
+
+    def has_other_data(self, row: Row, metric: str) -> bool:
+        """Return whether a metric of a row was measured on other examples than the reference row's."""
+        task = self.columns[metric].task
+        return row.mean(metric) is not None and not _same_data(row.runs[0], self.rows[0].runs[0], task)
 
 
-def compare(runs: Sequence[Run]) -> Comparison:
-    """Return `runs` side by side; the first of them is the reference.
+def _same_data(run: Run, other: Run, task: str) -> bool:
+    """Return whether two runs were scored on the same examples of a task, or, for "", of pretraining.
+
+    The hashes decide. Without them, the parameters that make the data have to be the same.
+    """
+    if task in run.data and task in other.data:
+        return run.data[task] == other.data[task]
+    made = (f"tasks.{task}", f"tasks/{task}.yaml:dataset.") if task else ("corpus.", "tokenizer.", "premask.")
+    return not any(key.startswith(made) for key in _differences(_science(run), _science(other)))
+
+
+def compare(runs: Sequence[Run], reference: str | None = None, notes: Sequence[str] = ()) -> Comparison:
+    """Return `runs` side by side; the first of them is the reference, or the one named `reference`.
 
     A run that repeats another (same parameters, same numbers) is left out, and a note says so. Finished runs that
     differ by `seed` alone become one row, unless two of them have the same seed or the same numbers. Runs whose
-    parameters differ and whose numbers do not are noted, and so are runs that were not evaluated.
+    parameters differ and whose numbers do not are noted, and so are runs that were not evaluated, and those that were
+    scored on other data than the reference. `notes` are added.
+
+    Raises:
+        UserError: no run has the name of the reference.
     """
-    kept, notes = _without_repeats(runs)
-    notes += _unchanged(kept) + _not_evaluated(kept)
+    runs = _reference_first(runs, reference)
+    kept, said = _without_repeats(runs)
+    said += _unchanged(kept) + _not_evaluated(kept)
     groups: dict[str, list[Run]] = {}
     for run in kept:
         groups.setdefault(fingerprint([_recipe(run), run.state]), []).append(run)
     rows = []
-    for group in groups.values():
+    for group in (part for recipe in groups.values() for part in _by_data(recipe)):
         seeds = {fingerprint(run.params.get(SEED)) for run in group}
         if group[0].state == "done" and len(seeds) == len(group) == len(set(map(_numbers, group))):
             rows.append(_row(group, runs[0]))
             continue
         rows += [_row([run], runs[0]) for run in group]
         if group[0].state == "done" and len(seeds) < len(group):
-            names = ", ".join(run.name for run in group)
-            notes.append(f"{names}: same parameters and seed, other numbers (code or data differ), so not averaged.")
+            said += _same_seed(group)
     rows.sort(key=lambda row: (runs[0] not in row.runs, _order(row)))
-    return Comparison(rows, _columns(runs), notes)
+    comparison = Comparison(rows, _columns(runs), [])
+    return replace(comparison, notes=[*said, *_other_data(comparison), *notes])
+
+
+def _same_seed(runs: Iterable[Run]) -> list[str]:
+    """Return a note for each seed that several of some runs with the same parameters share."""
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        found.setdefault(fingerprint(run.params.get(SEED)), []).append(run.name)
+    return [
+        f"{', '.join(names)}: same parameters and seed, other numbers (code or data differ), so not averaged."
+        for names in found.values()
+        if len(names) > 1
+    ]
+
+
+def _reference_first(runs: Sequence[Run], name: str | None) -> list[Run]:
+    if name is None:
+        return list(runs)
+    found = next((run for run in runs if run.name == name), None)
+    if found is None:
+        names = ", ".join(printable(run.name) for run in runs)
+        raise UserError(f"no run is named {printable(name)}: name one of {names}")
+    return [found, *(run for run in runs if run is not found)]
+
+
+def _by_data(runs: Iterable[Run]) -> list[list[Run]]:
+    """Return runs in groups that were scored on the same data, as far as anything is known of it."""
+    groups: list[list[Run]] = []
+    for run in runs:
+        known = ((group, {part: md5 for other in group for part, md5 in other.data.items()}) for group in groups)
+        fitting = (group for group, data in known if all(data.get(part, md5) == md5 for part, md5 in run.data.items()))
+        group = next(fitting, None)
+        if group is None:
+            groups.append([run])
+        else:
+            group.append(run)
+    return groups
+
+
+def _other_data(comparison: Comparison) -> list[str]:
+    """Return a note for each set of examples that some rows and the reference do not share."""
+    notes = []
+    for task in dict.fromkeys(column.task for column in comparison.columns.values()):
+        metrics = [key for key, column in comparison.columns.items() if column.task == task]
+        others = [row for row in comparison.rows if any(comparison.has_other_data(row, key) for key in metrics)]
+        if others:
+            names = ", ".join(row.names for row in others)
+            what = f"{task}: other classes or another split" if task else "MLM and NSP: another fixed validation set"
+            notes.append(f"{names}: {what} than {comparison.rows[0].names}, so no difference is taken.")
+    return notes
 
 
 def _science(run: Run) -> dict[str, Any]:
@@ -172,6 +274,8 @@ def _columns(runs: Sequence[Run]) -> dict[str, Column]:
     return columns
 
 
+ROOM = 80
+"""Characters of the changes in a cell; more are folded below the table."""
 ARROWS = {"higher": "↑", "lower": "↓"}
 
 
@@ -181,12 +285,21 @@ def write_comparison(comparison: Comparison, stem: Path) -> list[Path]:
     Returns the paths written. Where no run has a curve there is no figure, and none is left from before.
     """
     document, table, *drawn = (stem.with_name(f"{stem.name}.{kind}") for kind in ("md", "csv", "svg", "png"))
-    curves = [curve for row in comparison.rows if (curve := _curve(row)) is not None]
+    curves = [
+        curve
+        for row in comparison.rows
+        if (
+            curve := _curve(
+                row, _brief(comparison.own(row)), others=not _same_data(row.runs[0], comparison.rows[0].runs[0], "")
+            )
+        )
+        is not None
+    ]
     text = to_markdown(comparison)
     if curves:
         with theme():
             save(overlay(curves), stem)
-        text += f"\n![Validation loss of the experiments]({stem.name}.svg)\n"
+        text += f"\n![Validation loss of the experiments]({quote(stem.name)}.svg)\n"
     else:
         for picture in drawn:
             picture.unlink(missing_ok=True)
@@ -197,14 +310,32 @@ def write_comparison(comparison: Comparison, stem: Path) -> list[Path]:
 
 
 def to_markdown(comparison: Comparison) -> str:
-    """Return the comparison as Markdown: the table, how to read it, the notes."""
+    """Return the comparison as Markdown: the table, how to read it, the notes, and what is too long for a cell."""
+    lists = [(f"all but {comparison.rows[0].names}", comparison.shared)]
+    lists += [(row.names, comparison.own(row)) for row in comparison.rows]
+    folded = "".join(
+        f"\n<details><summary>All changes of {html.escape(printable(name))}</summary>\n\n"
+        + "".join(f"- {escape(text)}\n" for text in texts)
+        + "\n</details>\n"
+        for name, texts in lists
+        if _brief(texts) != ", ".join(texts)
+    )
+    return _document(comparison, escape) + folded
+
+
+def to_text(comparison: Comparison) -> str:
+    """Return the same for a terminal, without what is too long for a cell."""
+    return _document(comparison, printable)
+
+
+def _document(comparison: Comparison, shown: Callable[[str], str]) -> str:
     marked = any(run.state != "done" for row in comparison.rows for run in row.runs)
     texts = ["experiment", "changed", "seed", *(["state"] if marked else [])]
     header = [*texts, *(f"{column.title} {ARROWS[column.better]}" for column in comparison.columns.values())]
     rows = [
         [
             row.names,
-            _changes(row) or ABSENT,
+            _brief(comparison.own(row)) or ABSENT,
             _seeds(row),
             *([row.runs[0].state] if marked else []),
             *(_cell(comparison, row, metric) for metric in comparison.columns),
@@ -213,15 +344,26 @@ def to_markdown(comparison: Comparison) -> str:
     ]
     numeric = [False] * len(texts) + [True] * len(comparison.columns)
     legend = (
-        "Arrows point to the better side. In brackets: the difference to the first row, the reference. "
-        "Where a row has several seeds: mean ± sample standard deviation."
+        "Arrows point to the better side. In brackets: the difference to the first row, the reference, "
+        "where both were scored on the same data. Where a row has several seeds: mean ± sample standard deviation."
     )
-    notes = "".join(f"- {note}\n" for note in comparison.notes)
-    return f"# Comparison\n\n{markdown(header, rows, numeric)}\n{legend}\n" + (f"\n{notes}" if notes else "")
+    shared = ""
+    if comparison.shared:
+        shared = f"All but {shown(comparison.rows[0].names)} have {shown(_brief(comparison.shared))}.\n\n"
+    notes = "".join(f"- {shown(note)}\n" for note in comparison.notes)
+    table = markdown(header, rows, numeric, shown)
+    return f"# Comparison\n\n{shared}{table}\n{legend}\n" + (f"\n{notes}" if notes else "")
 
 
-def _changes(row: Row) -> str:
-    return ", ".join(f"{key}={_value(value)}" for key, value in row.changes.items())
+def _brief(changes: Sequence[str]) -> str:
+    """Return changes in a line that a cell has room for; how many are left is said."""
+    whole = ", ".join(changes)
+    if len(whole) <= ROOM:
+        return whole
+    shown = [text if len(text) <= ROOM else text[: ROOM - 2] + " …" for text in changes]
+    count = max(1, sum(length <= ROOM for length in accumulate(len(text) + 2 for text in shown)))
+    left = len(changes) - count
+    return ", ".join(shown[:count]) + (f" and {left} more" if left else "")
 
 
 def _value(value: Any) -> str:
@@ -241,7 +383,7 @@ def _cell(comparison: Comparison, row: Row, metric: str) -> str:
         text += f" ± {format_number(deviation, beside=value)}"
     if (difference := comparison.difference(row, metric)) is not None:
         text += f" ({format_number(difference, sign='+', beside=value)})"
-    return text
+    return text + " (other data)" * comparison.has_other_data(row, metric)
 
 
 def _write_csv(comparison: Comparison, path: Path) -> None:
@@ -261,7 +403,7 @@ def _write_csv(comparison: Comparison, path: Path) -> None:
     write_csv(path, rows, list(rows[0]))
 
 
-def _curve(row: Row) -> Curve | None:
+def _curve(row: Row, detail: str, *, others: bool) -> Curve | None:
     """Return the mean curve of a row over the steps that all its runs have, None where there is no step."""
     steps = [step for step in row.runs[0].curve if all(step in run.curve for run in row.runs)]
     if not steps:
@@ -272,5 +414,7 @@ def _curve(row: Row) -> Curve | None:
         name += f" (n = {len(row.runs)})"
     if row.runs[0].state != "done":
         name += f" ({row.runs[0].state})"
+    if others:
+        name += " (other data)"
     spread = [stdev(values) if len(values) > 1 else 0.0 for values in losses]
-    return Curve(name, shorten(_changes(row), 48, placeholder=" ..."), steps, list(map(mean, losses)), spread)
+    return Curve(name, detail, steps, list(map(mean, losses)), spread)

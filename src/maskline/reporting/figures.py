@@ -18,7 +18,7 @@ from maskline.core.scores import CurveSpec, FigureSpec
 from maskline.core.storage import fresh_directory, read_csv, write_manifest
 from maskline.reporting.scores import SCORE, TASKS, read_scores
 from maskline.reporting.series import Series, last_number, read_series, to_series
-from maskline.reporting.style import BLUE, CYCLE, GREY, INK, VERMILION, Label, label_right, save, theme
+from maskline.reporting.style import BLUE, CYCLE, GREY, INK, VERMILION, Label, fitted, inches, label_right, save, theme
 from maskline.reporting.tables import ABSENT, format_number
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STEP = "step (optimizer updates)"
+CELL = 0.75
+"""Inches of a side of a cell in a matrix."""
 
 
 def plot_reports(reports: Path, tasks: Sequence[str], out: Path) -> None:
@@ -75,7 +77,8 @@ def corpus(outcomes: Sequence[Mapping[str, str]], lengths: Series, sentences: Se
     rows = [(row.get("outcome", ""), count) for row, count in zip(outcomes, counts, strict=True) if count > 0]
     names = [name.replace("_", " ") for name, _ in rows]
     kept = [name in {"train", "validation"} for name, _ in rows]
-    bars = panels[0].barh(names, [count for _, count in rows], color=[BLUE if keeps else GREY for keeps in kept])
+    bars = panels[0].barh(range(len(rows)), [count for _, count in rows], color=[BLUE if k else GREY for k in kept])
+    panels[0].set_yticks(range(len(rows)), [fitted(name, 24, 2) for name in names])
     panels[0].bar_label(bars, [f"{count:,.0f}" for _, count in rows], padding=3, fontsize=8.5)
     panels[0].invert_yaxis()
     panels[0].margins(x=0.18)
@@ -203,16 +206,21 @@ def matrix(title: str, spec: FigureSpec, rows: Sequence[Mapping[str, str]]) -> "
         counts[pair[spec.y], pair[spec.x]] += int(count)
     totals = {label: sum(counts[label, other] for other in names) for label in names}
     shares = [[counts[label, other] / max(1, totals[label]) for other in names] for label in names]
-    figure = Figure(figsize=(2.4 + 0.75 * len(names), 1.6 + 0.75 * len(names)))
+    shown = [fitted(name, 24, 3) for name in names]
+    rules = [f"{name}\n(n = {totals[label]:,})" for name, label in zip(shown, names, strict=True)]
+    widest = inches(shown, 9)
+    tilted = len(names) > 3 or widest > 0.9 * CELL
+    cells = CELL * len(names)
+    figure = Figure(figsize=(cells + 1.2 + inches(rules, 9), cells + 1.2 + (0.7 * widest if tilted else 0.2)))
     axes = figure.add_subplot()
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    tilt: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if len(names) > 3 else {}
-    axes.set_xticks(range(len(names)), names, **tilt)
-    axes.set_yticks(range(len(names)), [f"{name}\n(n = {totals[name]:,})" for name in names])
-    axes.set(title=title, xlabel=spec.x, ylabel="true")
+    tilt: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if tilted else {}
+    axes.set_xticks(range(len(names)), shown, **tilt)
+    axes.set_yticks(range(len(names)), rules)
+    axes.set(title=fitted(title, 48, 2), xlabel=spec.x, ylabel="true")
     for row, other in product(range(len(names)), repeat=2):
         color = "white" if shares[row][other] > 0.55 else INK
         share = f"{shares[row][other]:.1%}" if totals[names[row]] else ABSENT
@@ -235,14 +243,16 @@ def bars(title: str, spec: FigureSpec, rows: Sequence[Mapping[str, str]]) -> "Fi
     from matplotlib.figure import Figure
 
     values = to_series(rows, [spec.value], title)[spec.value]
-    figure = Figure(figsize=(5.6, 1.1 + 0.32 * len(rows)))
+    names = [fitted(row[spec.y], 32, 2) for row in rows]
+    figure = Figure(figsize=(4.6 + inches(names, 9), 1.1 + 0.32 * len(rows)))
     axes = figure.add_subplot()
-    drawn = axes.barh([row[spec.y] for row in rows], values, color=BLUE)
+    drawn = axes.barh(range(len(rows)), values, color=BLUE)
+    axes.set_yticks(range(len(rows)), names)
     axes.bar_label(drawn, [format_number(value) for value in values], padding=3, fontsize=8.5)
     axes.invert_yaxis()
     axes.set_xlim(0, 1)
     axes.grid(visible=False, axis="y")
-    axes.set(title=title, xlabel=spec.x)
+    axes.set(title=fitted(title, 48, 2), xlabel=spec.x)
     return figure
 
 
@@ -281,7 +291,7 @@ def overlay(curves: Sequence[Curve]) -> "Figure":
             high = [loss + spread for loss, spread in zip(curve.loss, curve.spread, strict=True)]
             axes.fill_between(curve.steps, low, high, color=color, alpha=0.15, linewidth=0)
         if (last := last_number(curve.loss)) is not None:
-            text = f"{curve.name}  {format_number(last)}\n{curve.detail}"
+            text = f"{fitted(curve.name, 48, 1)}  {format_number(last)}\n{fitted(curve.detail, 48, 1)}"
             labels.append(Label(text.rstrip(), last, color))
     label_right({axes: labels})
     return figure

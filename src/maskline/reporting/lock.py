@@ -4,45 +4,59 @@ DVC leaves the former reports in place where it runs some stages alone. A stage 
 own parameters, on what other current stages made.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from io import StringIO
 from typing import Any
 
 from maskline.core.errors import UserError
 
 
-def current_stages(lock: str | None, settings: Mapping[str, Any]) -> Callable[[str], bool]:
-    """Return what says of a stage whether it is current.
+class Stages:
+    """What dvc.lock says of the stages of a run.
 
     Without a lock nothing can be told, and every stage counts as current: these are reports without their pipeline.
-
-    Args:
-        lock: the text of dvc.lock, None where there is none.
-        settings: name of a settings file -> its content in this run.
-
-    Raises:
-        UserError: the lock is no YAML.
     """
-    if lock is None:
-        return lambda _stage: True
-    stages = _stages(lock)
-    makers = {out["path"]: (name, out) for name, stage in stages.items() for out in stage.get("outs", [])}
-    known: dict[str, bool] = {}
 
-    def current(name: str) -> bool:
-        if name not in known:
-            known[name] = False  # a circle ends here
-            known[name] = name in stages and _has_params(stages[name], settings) and all(map(is_made, inputs(name)))
-        return known[name]
+    def __init__(self, lock: str | None, settings: Mapping[str, Any]) -> None:
+        """Read a lock.
 
-    def inputs(name: str) -> list[Mapping[str, Any]]:
-        return [dep for dep in stages[name].get("deps", []) if dep["path"] in makers]
+        Args:
+            lock: the text of dvc.lock, None where there is none.
+            settings: name of a settings file -> its content in this run.
 
-    def is_made(dep: Mapping[str, Any]) -> bool:
-        maker, out = makers[dep["path"]]
-        return dep.get("md5") == out.get("md5") and current(maker)
+        Raises:
+            UserError: the lock is no YAML.
+        """
+        self._settings = settings
+        self._stages = None if lock is None else _stages(lock)
+        self._makers = {
+            out["path"]: (name, out) for name, stage in (self._stages or {}).items() for out in stage.get("outs", [])
+        }
+        self._known: dict[str, bool] = {}
 
-    return current
+    def is_current(self, name: str) -> bool:
+        """Return whether a stage ran with the run's own parameters, on what other current stages made."""
+        if self._stages is None:
+            return True
+        if name not in self._known:
+            self._known[name] = False  # a circle ends here
+            self._known[name] = (
+                name in self._stages
+                and _has_params(self._stages[name], self._settings)
+                and all(self._is_made(dep) for dep in self._deps(name) if dep["path"] in self._makers)
+            )
+        return self._known[name]
+
+    def read_hash(self, name: str, path: str) -> str | None:
+        """Return the hash of what a stage read at `path`, None where nothing says."""
+        return next((dep.get("md5") for dep in self._deps(name) if dep["path"] == path), None)
+
+    def _deps(self, name: str) -> list[Mapping[str, Any]]:
+        return list((self._stages or {}).get(name, {}).get("deps", []))
+
+    def _is_made(self, dep: Mapping[str, Any]) -> bool:
+        maker, out = self._makers[dep["path"]]
+        return dep.get("md5") == out.get("md5") and self.is_current(maker)
 
 
 def _stages(lock: str) -> Mapping[str, Any]:

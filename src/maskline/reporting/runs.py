@@ -3,13 +3,13 @@
 import csv
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from maskline.core.errors import UserError
-from maskline.reporting.lock import current_stages
+from maskline.reporting.lock import Stages
 from maskline.reporting.scores import flatten, folders, to_scores
 from maskline.reporting.series import to_series
 
@@ -18,6 +18,11 @@ LOCK = "dvc.lock"
 EVALUATION = "reports/evaluate/metrics.json"
 PRETRAINING = "reports/pretrain/metrics.json"
 CURVE = "reports/pretrain/validation.csv"
+
+VALIDATION = "data/validation"
+DATASETS = "data/tasks"
+SHOWN = 4
+"""How many commits a note names."""
 
 Reader = Callable[[str], str | None]
 """Return the text of a file of the run, None where there is none."""
@@ -32,6 +37,8 @@ class Column:
     title: str
     better: str
     """higher or lower"""
+    task: str = ""
+    """Whose examples it is measured on: a task's, or "" for the fixed validation set of pretraining."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,8 @@ class Run:
     """Whether the stage evaluate ran on what the run made: its former report stays where only others ran."""
     columns: Mapping[str, Column] = field(default_factory=dict)
     """How to show each of the metrics."""
+    data: Mapping[str, str] = field(default_factory=dict)
+    """Task, or "" for pretraining -> the hash of what it was scored on; absent where no lock says."""
 
 
 def read_folder(folder: Path, settings: Settings, name: str) -> Run:
@@ -70,10 +79,11 @@ def read_folder(folder: Path, settings: Settings, name: str) -> Run:
     return _read(name, settings, read)
 
 
-def read_experiments(revisions: Sequence[str]) -> list[Run]:
-    """Return what DVC knows in the working directory: the runs of commits, of experiments from them, the workspace.
+def read_experiments(revisions: Sequence[str]) -> tuple[list[Run], list[str]]:
+    """Return what DVC knows in the working directory, and a note on what it knows beside that.
 
-    The first commit of `revisions` comes first, the workspace last.
+    These are the runs of commits, of experiments from them, and the workspace: the first commit of `revisions` comes
+    first, the workspace last. The note is on experiments from other commits.
 
     Raises:
         UserError: there is no DVC project, no git or no commit here, or a revision is unknown.
@@ -86,11 +96,23 @@ def read_experiments(revisions: Sequence[str]) -> list[Run]:
         with Repo() as repo:
             states = [state.dumpd() for state in repo.experiments.show(revs=list(revisions))]
             runs = [run for commit in states[1:] for run in _commit(repo, commit)]
+            others = _others(repo, {state["rev"] for state in states[1:]})
     except (DvcException, SCMError) as error:
         raise UserError(f"no experiments to read ({error}): name the folders of the runs to compare instead") from None
     if not runs:
         raise UserError("nothing is committed here: commit the reference run, or name the folders of the runs")
-    return [*runs, read_folder(Path(), _settings(states[0]), "workspace")]
+    return [*runs, read_folder(Path(), _settings(states[0]), "workspace")], others
+
+
+def _others(repo: Any, shown: Set[str]) -> list[str]:
+    """Return a note on the experiments that were started from other commits than `shown`, none where there is none."""
+    counts = {rev: len(names) for rev, names in repo.experiments.ls(all_commits=True).items() if rev not in shown}
+    if not counts:
+        return []
+    total = sum(counts.values())
+    commits = [f"--rev {rev[:7]}" for rev in sorted(counts)]
+    options = " ".join(commits[:SHOWN]) + (f" and {len(commits) - SHOWN} more" if len(commits) > SHOWN else "")
+    return [f"{total} experiment{'s'[: total > 1]} from other commits: {options} shows them here."]
 
 
 def _commit(repo: Any, state: Mapping[str, Any]) -> Iterator[Run]:
@@ -144,24 +166,27 @@ def _is_json(value: Any) -> bool:
 
 def _read(name: str, settings: Settings, read: Reader) -> Run:
     params = _by_name(settings, name)
-    current = current_stages(read(LOCK), settings)
-    if not current("pretrain"):
+    stages = Stages(read(LOCK), settings)
+    if not stages.is_current("pretrain"):
         return Run(name, params, {}, {}, "not trained")
-    evaluated = current("evaluate") and read(EVALUATION) is not None
+    evaluated = stages.is_current("evaluate") and read(EVALUATION) is not None
     metrics: dict[str, float | None] = {}
     columns: dict[str, Column] = {}
+    hashes = {"": stages.read_hash("evaluate" if evaluated else "pretrain", VALIDATION)}
     for task, (metrics_file, report_file) in folders(_tasks(settings)).items():
         stage = f"score@{task}" if task else "evaluate"
         texts = read(f"reports/{metrics_file}"), read(f"reports/{report_file}")
-        if not current(stage) or None in texts:
+        if not stages.is_current(stage) or None in texts:
             continue
+        if task:
+            hashes[task] = stages.read_hash(stage, f"{DATASETS}/{task}")
         sources = f"reports/{metrics_file} of {name}", f"reports/{report_file} of {name}"
         scores = to_scores(_json(texts[0], sources[0]), _json(texts[1], sources[1]), *sources)
         for headline in scores.report.headlines:
             if headline.against and headline.metric in scores.metrics:  # the others say the same in another way
                 key = f"tasks.{task}.{headline.metric}" if task else headline.metric
                 metrics[key] = _finite(scores.metrics[headline.metric])
-                columns[key] = Column(scores.name(headline), headline.better)
+                columns[key] = Column(scores.name(headline), headline.better, task)
     if not evaluated:
         best = _json(read(PRETRAINING), f"{PRETRAINING} of {name}").get("best", {})
         keys = {"mlm.loss": "mlm_loss", "mlm.accuracy": "mlm_accuracy", "nsp.accuracy": "nsp_accuracy"}
@@ -171,7 +196,8 @@ def _read(name: str, settings: Settings, read: Reader) -> Run:
     curve = {step: loss for step, loss in zip(series["step"], series["mlm_loss"], strict=True) if not math.isnan(step)}
     lost = metrics.get("mlm.loss", 0) is None or any(map(math.isnan, curve.values()))
     state = "diverged" if lost else "done" if metrics else "no metrics"
-    return Run(name, params, metrics, curve, state, evaluated, columns)
+    data = {part: md5 for part, md5 in hashes.items() if md5 is not None}
+    return Run(name, params, metrics, curve, state, evaluated, columns, data)
 
 
 def _tasks(settings: Settings) -> list[str]:

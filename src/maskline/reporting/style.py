@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from statistics import mean
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from maskline.core.storage import write_bytes
+from maskline.core.text import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +26,7 @@ GREY, INK = "#767676", "#262626"
 _THEME: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib; has Latin, Greek, Cyrillic, Arabic and Hebrew
     "font.size": 9,
+    "text.parse_math": False,  # a $ in a name is a dollar, never TeX
     "text.color": INK,
     "axes.edgecolor": GREY,
     "axes.labelcolor": INK,
@@ -68,6 +71,24 @@ def save(figure: "Figure", stem: Path) -> None:
         content = io.BytesIO()
         figure.savefig(content, format=kind, metadata=metadata)
         write_bytes(stem.with_name(f"{stem.name}.{kind}"), content.getvalue())
+
+
+def fitted(name: str, width: int, lines: int) -> str:
+    """Return a name in at most `lines` lines of `width` characters; an ellipsis stands for what has no room."""
+    folded = wrap(printable(name), width)
+    if len(folded) > lines:
+        folded[lines - 1 :] = [folded[lines - 1][: width - 2] + " …"]
+    return "\n".join(folded)
+
+
+def inches(texts: Sequence[str], size: float) -> float:
+    """Return how wide the widest of some texts is, in letters of `size` points."""
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    return max((figure.text(0, 0, text, fontsize=size).get_window_extent().width for text in texts), default=0) / (
+        figure.dpi
+    )
 
 
 @dataclass(frozen=True)

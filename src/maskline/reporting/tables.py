@@ -1,12 +1,13 @@
 """Numbers in rows: how one is written, Markdown, and the table that a run ends with."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maskline.core.errors import UserError
 from maskline.core.storage import read_json
+from maskline.core.text import escape, printable
 from maskline.reporting.scores import Scores
 
 if TYPE_CHECKING:
@@ -26,9 +27,17 @@ def format_number(value: float | None, *, sign: str = "", beside: float | None =
     return f"{value:{sign}.3f}" if size == 0 or 1e-3 <= size < 1e4 else f"{value:{sign}.2e}"
 
 
-def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], numeric: Sequence[bool]) -> str:
-    """Return a Markdown table, aligned to be read as plain text too; `numeric` columns align right."""
-    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in (header, *rows)]
+def markdown(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numeric: Sequence[bool],
+    shown: Callable[[str], str] = escape,
+) -> str:
+    """Return a Markdown table, aligned to be read as plain text too; `numeric` columns align right.
+
+    `shown` makes what a cell holds harmless where the table is read.
+    """
+    cells = [[shown(cell) for cell in row] for row in (header, *rows)]
     widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
     rules = ["-" * (width - right) + ":" * right for width, right in zip(widths, numeric, strict=True)]
     lines = [
@@ -81,6 +90,7 @@ def results(scores: Iterable[Scores]) -> "Table":
     """Return the same as a Rich table."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, title="Results", title_justify="left")
     table.add_column("measured")
@@ -88,5 +98,6 @@ def results(scores: Iterable[Scores]) -> "Table":
     table.add_column("held against", justify="right")
     table.add_column("")
     for name, number, against in result_rows(scores):
-        table.add_row(name, number, "\n".join(value for value, _ in against), "\n".join(text for _, text in against))
+        held = "\n".join(printable(text) for _, text in against)
+        table.add_row(Text(printable(name)), number, "\n".join(value for value, _ in against), Text(held))
     return table

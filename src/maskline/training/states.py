@@ -25,6 +25,7 @@ import torch
 
 from maskline.core.errors import UserError
 from maskline.core.storage import (
+    GAP,
     MANIFEST,
     append_csv,
     fingerprint,
@@ -142,12 +143,12 @@ class ResumableRun:
     def write_curve(self, name: str, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
         """Let NAME.csv hold `rows`, those of the state at hand: what followed it is measured again."""
         if self.exclusive:
-            write_csv(self.directory / f"{name}.csv", rows, columns)
+            write_csv(self.directory / f"{name}.csv", rows, columns, missing=GAP)
 
     def append_to_curve(self, name: str, row: Mapping[str, Any], columns: Sequence[str]) -> None:
         """Add a row to NAME.csv."""
         if self.exclusive:
-            append_csv(self.directory / f"{name}.csv", row, columns)
+            append_csv(self.directory / f"{name}.csv", row, columns, missing=GAP)
 
     def finish(self) -> None:
         """Say that all is written that the run was for; its last state and its curves stay for now."""
