@@ -49,6 +49,7 @@ VERIFIED = {
     "dvc repro --force --single-item fetch": RUN,
     "dvc exp run -S model.layers=4": LAYERS,
     "dvc exp run -S masking.rate=0.2 -S seed=1": QUEUE,
+    "dvc exp run -n whole-words -S masking.whole_word=true": LAYERS,
     "dvc exp run --queue -S model.layers=2,4": QUEUE,
     "dvc queue start -j 2": QUEUE,
     "dvc exp run --queue -S pretrain.schedule=linear,cosine,trapezoid -S seed=0,1,2 pretrain": QUEUE,
