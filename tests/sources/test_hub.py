@@ -88,6 +88,77 @@ def test_an_empty_file_is_one_line(dataset):
         hub.read(corpus(dataset))
 
 
+def write_card(dataset, content):
+    (dataset / "README.md").write_text(f"---\n{content}\n---\n")
+
+
+CONFIG = "configs:\n- config_name: default\n  data_files:\n  - split: train\n    path: "
+
+
+def test_the_manifest_names_what_is_read_and_nothing_else(dataset):
+    (dataset / "other.bin").write_bytes(b"never read")
+    (dataset / "data").mkdir()
+    (dataset / "data" / "a.jsonl").write_text('{"text": "one"}')
+    write_card(dataset, f"{CONFIG}data/*.jsonl")
+    source = hub.read(corpus(dataset))
+    assert [article.text for article in source.articles] == ["one"]
+    assert [file["name"] for file in source.provenance["inputs"]] == ["data/a.jsonl", "README.md"]
+
+
+@pytest.mark.parametrize("path", ["../secret.jsonl", "{secret}", "link.jsonl", "folder/secret.jsonl"])
+def test_a_dataset_reads_no_file_outside_itself(dataset, path):
+    secret = dataset.parent / "secret.jsonl"
+    secret.write_text('{"text": "secret"}')
+    (dataset / "link.jsonl").symlink_to(secret)
+    (dataset / "folder").symlink_to(dataset.parent)
+    write_card(dataset, CONFIG + path.format(secret=secret))
+    with pytest.raises(UserError, match=r"wiki reads .*, which lies outside it: copy the file into it"):
+        hub.read(corpus(dataset))
+
+
+def test_a_directory_of_the_hubs_cache_is_read(tmp_path):
+    blob = tmp_path / "datasets--a--b" / "blobs" / "0123"
+    link = blob.parent.parent / "snapshots" / "commit" / "train.jsonl"
+    for path in (blob, link):
+        path.parent.mkdir(parents=True)
+    blob.write_text('{"text": "one"}')
+    link.symlink_to(blob)
+    source = hub.read(corpus(link.parent))
+    assert [article.text for article in source.articles] == ["one"]
+    assert [file["name"] for file in source.provenance["inputs"]] == ["train.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("wiki.py", "open('ran', 'w')"),
+        ("README.md", "---\nconfigs: [\n---\n"),
+        ("README.md", "---\nconfigs: !!python/object/apply:os.getcwd []\n---\n"),
+        ("README.md", "---\nconfigs: " + "[" * 5_000 + "\n---\n"),
+        ("README.md", "---\nconfigs: 7\n---\n"),
+        ("dataset_infos.json", "[1]"),
+        (".huggingface.yaml", "configs: ["),
+        ("train.zip", "no zip"),
+    ],
+)
+def test_an_odd_directory_is_one_line(dataset, name, content):
+    (dataset / name).write_text(content)
+    if name == "train.zip":
+        (dataset / "train.jsonl").unlink()
+    with pytest.raises(UserError, match=r"cannot read the dataset .*wiki") as caught:
+        list(hub.read(corpus(dataset)).articles)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 700
+
+
+def test_a_directory_of_images_is_refused(dataset):
+    (dataset / "train.jsonl").unlink()
+    (dataset / "a.png").write_bytes(b"no image")
+    (dataset / "metadata.jsonl").write_text('{"file_name": "a.png", "text": "one"}')
+    with pytest.raises(UserError, match=r"wiki is a dataset of kind imagefolder: give one of arrow, csv, json"):
+        hub.read(corpus(dataset))
+
+
 def test_a_broken_file_is_one_line(dataset):
     (dataset / "train.jsonl").write_text('{"text": "one"}\n{"text": broken\n')
     with pytest.raises(UserError, match=r"cannot read the dataset .*wiki") as caught:

@@ -5,12 +5,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from maskline.core.errors import UserError
-from maskline.records.files import Record, describe
+from maskline.core.errors import UserError, one_line
+from maskline.records.files import Record, describe, without_nan
 from maskline.records.settings import HubPin
 
 PROBE_SECONDS = 10
 """How long the hub may take to answer at all, before hours of streaming."""
+KINDS = ("arrow", "csv", "json", "parquet", "text")
+"""Formats of a local directory that are read. Others, such as folders of images, name further files inside."""
+CONFIGURATION = ("README.md", ".huggingface.yaml", "dataset_infos.json")
+"""Files of a directory that say how its data are read."""
 
 
 class HubDataset(NamedTuple):
@@ -26,41 +30,75 @@ def open_dataset(hub: HubPin, section: str) -> HubDataset:
     """Open every split of a dataset for streaming; `section` of params.yaml, which asked for it, is named in errors.
 
     Raises:
-        UserError: the hub cannot be reached, or has no such dataset, configuration or revision.
+        UserError: the hub cannot be reached, has no such dataset, configuration or revision, or the dataset reads files
+            that are not its own.
     """
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # read when huggingface_hub is imported
-    from datasets import load_dataset
+    from datasets import load_dataset_builder
 
     local = Path(hub.dataset).is_dir()
     provenance: dict[str, Any] = {"source": "hub", "dataset": Path(hub.dataset).name if local else hub.dataset}
     provenance["config"] = hub.config
+    licence = "that of the local dataset directory, which does not state it" if local else _licence(hub, section)
+    try:
+        builder = load_dataset_builder(hub.dataset, hub.config, revision=None if local else hub.revision)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  # strangers wrote the files, and any error may come of them
+        raise UserError(_failure(hub.dataset, section, error)) from None
+    files = sorted({str(file) for part in (builder.config.data_files or {}).values() for file in part})
     if local:
-        files = sorted(path for path in Path(hub.dataset).rglob("*") if path.is_file())
-        provenance["inputs"] = describe(files)
-        licence = "that of the local dataset directory, which does not state it"
+        if builder.name not in KINDS:
+            raise UserError(f"{hub.dataset} is a dataset of kind {builder.name}: give one of {', '.join(KINDS)}")
+        provenance["inputs"] = _inputs(Path(hub.dataset), files, section)
     else:
-        licence = _licence(hub, section)
+        if own := [file for file in files if "://" not in file or file.startswith(("file:", "local:"))]:
+            raise UserError(f"{hub.dataset} reads {one_line(own[0])}, a file of this machine: do not use it")
         provenance["revision"] = hub.revision
     try:
-        splits = load_dataset(hub.dataset, hub.config, revision=None if local else hub.revision, streaming=True)
+        splits = builder.as_streaming_dataset()
+    except MemoryError:
+        raise
     except StopIteration:  # what `datasets` lets pass where the first file of JSON lines has none
         raise UserError(_failure(hub.dataset, section, ValueError("a file of it is empty"))) from None
-    except (OSError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001  # as above
         raise UserError(_failure(hub.dataset, section, error)) from None
     return HubDataset({name: splits[name] for name in sorted(splits)}, provenance, licence)
 
 
-def stream(dataset: Iterable[Record], name: str, section: str) -> Iterator[Record]:
-    """Yield the records of a split.
+def _inputs(directory: Path, files: list[str], section: str) -> list[dict[str, Any]]:
+    """Return what a manifest says about the files of a local dataset that are read.
 
     Raises:
-        UserError: the hub broke off and did not come back within the retries of `datasets`.
+        UserError: one lies outside the directory.
     """
-    from datasets.exceptions import DatasetsError
+    root = directory.resolve()
+    if root.parent.name == "snapshots":  # of the hub's cache, where the files are links to `blobs`
+        root = root.parent.parent
+    for file in files:
+        if "://" in file or not Path(file).resolve().is_relative_to(root):
+            raise UserError(
+                f"{directory} reads {one_line(file)}, which lies outside it: copy the file into it, or correct "
+                f"{section}.hub"
+            )
+    paths = [*map(Path, files), *(path for path in map(directory.joinpath, CONFIGURATION) if path.is_file())]
+    names = [os.path.relpath(path, directory) for path in paths]
+    return [{**entry, "name": name} for name, entry in zip(names, describe(paths), strict=True)]
 
+
+def stream(dataset: Iterable[Record], name: str, section: str) -> Iterator[Record]:
+    """Yield the records of a split; a number that is NaN is missing.
+
+    Raises:
+        UserError: a file is not as it should be, or the hub broke off and did not come back within the retries of
+            `datasets`.
+    """
     try:
-        yield from dataset
-    except (OSError, ValueError, DatasetsError) as error:
+        for record in dataset:
+            yield {column: without_nan(value) for column, value in record.items()}
+    except (MemoryError, UserError):
+        raise
+    except Exception as error:  # noqa: BLE001  # strangers wrote the files, and any error may come of them
         raise UserError(_failure(name, section, error)) from None
 
 
@@ -74,11 +112,11 @@ def _licence(hub: HubPin, section: str) -> str:
     except (OSError, ValueError, HTTPError) as error:
         raise UserError(_failure(hub.dataset, section, error)) from None
     stated = card.get("license") if card else None
-    return f"as stated on the dataset's card: {stated}" if stated else "not stated on the dataset's card"
+    return f"as stated on the dataset's card: {one_line(stated)}" if stated else "not stated on the dataset's card"
 
 
 def _failure(name: str, section: str, error: Exception) -> str:
-    reason = " ".join(str(error).split()) or type(error).__name__
+    reason = one_line(error) or type(error).__name__
     return (
         f"cannot read the dataset {name} ({reason}): check the network and {section}.hub, "
         f"or set {section}.source to sample or files"
