@@ -31,10 +31,11 @@ def main(
 
     scores = read_scores(reports, load(params).tasks)
     console, table = Console(highlight=False), results(scores.values())
-    needed = Measurement.get(console, console.options.update(max_width=UNLIMITED), table)
+    needed = Measurement.get(console, console.options.update(max_width=UNLIMITED), table).maximum
     if not console.is_terminal:
-        console.width = max(console.width, needed.maximum)  # a file has room
-    console.print(table if console.width >= needed.minimum else results_lines(scores.values()))
+        console.width = max(console.width, needed)  # a file has room
+    # Cells that wrap would part the numbers from their names.
+    console.print(table if console.width >= needed else results_lines(scores.values()))
     seconds = {path.stem: read_seconds(path) for path in sorted(TIMINGS.glob("*.json"))}
     for stage, taken in seconds.items():
         typer.echo(f"{stage}: {taken:.0f} s")

@@ -36,7 +36,7 @@ def test_results_end_with_times_and_the_paths_of_the_figures(tmp_path, write_rep
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-@pytest.mark.parametrize("width", range(12, 101, 4))
+@pytest.mark.parametrize("width", range(24, 101, 4))
 def test_no_number_is_cut_at_any_width(monkeypatch, capsys, write_reports, tmp_path, width, terminal):
     write_reports(tmp_path)
     monkeypatch.setenv("COLUMNS", str(width))
@@ -47,6 +47,7 @@ def test_no_number_is_cut_at_any_width(monkeypatch, capsys, write_reports, tmp_p
     shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)  # the style of a terminal
     assert {"4.500", "6.900", "0.250", "0.060", "0.700", "0.880", "0.860"} <= set(shown.split())
     assert "…" not in shown
+    assert re.search(r"0\.500 +sentence lengths$", re.sub(r" +$", "", shown, flags=re.MULTILINE), re.MULTILINE)
     if terminal:
         assert all(len(line.rstrip()) <= width for line in shown.splitlines())
     else:
