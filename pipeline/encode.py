@@ -46,10 +46,12 @@ def main(
     from rich.table import Table
     from rich.text import Text
 
+    from maskline.core.text import printable
     from maskline.inference.direction import isolated
 
     console = Console(highlight=False)
-    shape = isolated if console.is_terminal else str  # a file or another program gets the tokens as they are
+    # A file or another program gets the tokens as they are.
+    shape = (lambda text: isolated(printable(text))) if console.is_terminal else str
     length, hidden = found.vectors.shape
     shown = min(dimensions, hidden)
     table = Table("token", "id", "segment", *map(str, range(shown)), box=box.SIMPLE_HEAD)

@@ -7,6 +7,9 @@ import typer
 
 from pipeline.cli import ParamsFile, run
 
+UNLIMITED = 1_000_000
+"""Columns that no table needs."""
+
 
 def main(
     params: ParamsFile = Path("params.yaml"),
@@ -19,14 +22,20 @@ def main(
 ) -> None:
     """Print the table of results, the time that each stage took here, and where the figures are."""
     from rich.console import Console
+    from rich.measure import Measurement
 
     from maskline.core.storage import TIMINGS, write_json
     from maskline.reporting.scores import read_scores
-    from maskline.reporting.tables import read_seconds, results
+    from maskline.reporting.tables import read_seconds, results, results_lines
     from maskline.settings.params import load
 
     scores = read_scores(reports, load(params).tasks)
-    Console(highlight=False).print(results(scores.values()))
+    console, table = Console(highlight=False), results(scores.values())
+    needed = Measurement.get(console, console.options.update(max_width=UNLIMITED), table).maximum
+    if not console.is_terminal:
+        console.width = max(console.width, needed)  # a file has room
+    # Cells that wrap would part the numbers from their names.
+    console.print(table if console.width >= needed else results_lines(scores.values()))
     seconds = {path.stem: read_seconds(path) for path in sorted(TIMINGS.glob("*.json"))}
     for stage, taken in seconds.items():
         typer.echo(f"{stage}: {taken:.0f} s")

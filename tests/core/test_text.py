@@ -19,4 +19,5 @@ def test_what_has_no_shape_is_replaced(text, shown):
 
 
 def test_markdown_shows_a_text_as_it_is():
-    assert escape("<b> | `$x_1$` [a](b) & \\ *~\x1b") == r"\<b> \| \`\$x\_1\$\` \[a\](b) \& \\ \*\~�"
+    assert escape("<b> | `$x_1$` [a](b) & \\ *~\x1b") == r"\<b> \| \`\$x_1\$\` \[a\](b) \& \\ \*\~�"
+    assert escape("(__a__) snake_case b__c _ _d") == r"(\_\_a\_\_) snake_case b\_\_c \_ \_d"

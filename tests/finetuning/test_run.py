@@ -89,6 +89,10 @@ def test_a_run_leaves_a_model_two_curves_and_numbers(mine, start, capsys):
     card = (mine / "tuned" / "sentiment" / "README.md").read_text()
     weights = {"pretrained": "pretrained", "scratch": "random"}[start]
     assert f"Classifies texts as negative, positive; fine-tuned by maskline from {weights} weights." in card
+    dataset = read_json(mine / "task" / MANIFEST)
+    assert (
+        f"| licence | {dataset['licence']} |\n| examples (train) | {dataset['splits']['train']['examples']} |" in card
+    )
     assert f"{stage} sentiment: from {weights} weights on cpu (1 threads) in fp32, {metrics['steps']} steps" in (
         capsys.readouterr().out
     )

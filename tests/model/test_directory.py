@@ -4,6 +4,7 @@ import shutil
 import pytest
 import torch
 import transformers
+from ruamel.yaml import YAML
 from torch import nn
 
 from maskline.core.errors import UserError
@@ -295,11 +296,25 @@ def test_a_classifier_is_no_pretrained_model(exported):
         load_pretraining_model(exported[CLASSIFIER][1])
 
 
-def test_the_card_is_what_a_hub_reads():
-    card = model_card("A model", "ar", {"Validation": {"loss": 1.5, "accuracy": None}}, "Note.")
-    assert card.startswith("---\nlanguage: ar\n")
-    assert "# A model" in card
-    assert "| loss | 1.5 |\n| accuracy |  |\n" in card
+@pytest.mark.parametrize("language", ["ar", "no", "zh-min-nan"])
+def test_the_card_is_what_a_hub_reads(language):
+    numbers = {"loss": 4.3124941234, "accuracy": None, "eps": 1e-12, "step": 2400, "nsp": True}
+    card = model_card("A model", language, {"Validation": numbers, "Nothing": {"x": None}}, "Note.")
+    front = YAML(typ="safe", pure=True).load(card.split("---\n")[1])
+    assert front == {"language": language, "library_name": "transformers", "tags": ["bert", "maskline"]}
+    assert "# A model\n\nNote.\n" in card
+    assert card.endswith(
+        "## Validation\n\n| | |\n|---|---|\n| loss | 4.312 |\n| eps | 1e-12 |\n| step | 2400 |\n| nsp | True |\n"
+    )
+
+
+def test_names_and_values_in_the_card_are_shown_as_they_are():
+    hostile = "\x1b[31m<script>|`x`\n# no"
+    card = model_card(hostile, "en", {hostile: {hostile: hostile}}, "`Note`.")
+    shown = r"�\[31m\<script>\|\`x\` # no"
+    assert card.split("---\n")[2] == (
+        f"\n# {shown}\n\n`Note`.\n\n## {shown}\n\n| | |\n|---|---|\n| {shown} | {shown} |\n"
+    )
 
 
 @pytest.mark.parametrize("nsp", [True, False])

@@ -33,6 +33,21 @@ def test_probabilities_keep_their_places_beside_text_from_right_to_left(fill, mo
     assert "\u2068" not in next(line for line in output.splitlines() if "0.250" in line)
 
 
+@pytest.mark.parametrize(("terminal", "width"), [(False, "80"), (False, "20"), (True, "20"), (True, "12")])
+def test_nothing_is_cut_and_a_file_gets_each_sentence_in_one_line(fill, monkeypatch, terminal, width):
+    long = "the river meets the mountain " * 20 + "end."
+    fills = [[Fill("riverside-mountain", 0.125, long), Fill("\x1b[1mb", 0.0625, "b")]]
+    monkeypatch.setattr("maskline.inference.fill.fill_masks", lambda *_: fills)
+    monkeypatch.setattr(Console, "is_terminal", terminal)
+    monkeypatch.setenv("COLUMNS", width)
+    _, output, _ = fill("[MASK]")
+    row = next(line for line in output.splitlines() if "0.125" in line)
+    assert row.split()[0] == "riverside-mountain"
+    assert "0.062" in output
+    assert (long in row) != terminal
+    assert ("\x1b[1mb" in output) != terminal
+
+
 def test_five_by_default_and_brackets_stay_as_typed(fill):
     code, output, _ = fill("[b] [MASK]")
     assert code == 0

@@ -1,11 +1,13 @@
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from maskline.core.storage import TIMINGS, read_json, write_timing
 from pipeline import cli
@@ -31,6 +33,25 @@ def test_results_end_with_times_and_the_paths_of_the_figures(tmp_path, write_rep
     assert any("MLM loss (nats)" in line and "4.500" in line and "6.900" in line for line in lines)
     assert any("sentiment accuracy" in line and "0.880" in line for line in lines)
     assert read_json(tmp_path / "kept.json") == {"finetune@sentiment": 119.7, "pretrain": 241.4}
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("width", range(24, 101, 4))
+def test_no_number_is_cut_at_any_width(monkeypatch, capsys, write_reports, tmp_path, width, terminal):
+    write_reports(tmp_path)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr(Console, "is_terminal", terminal)
+    monkeypatch.setattr(sys, "argv", ["results"])
+    with pytest.raises(SystemExit):
+        cli.run(importlib.import_module("pipeline.results").main)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)  # the style of a terminal
+    assert {"4.500", "6.900", "0.250", "0.060", "0.700", "0.880", "0.860"} <= set(shown.split())
+    assert "…" not in shown
+    assert re.search(r"0\.500 +sentence lengths$", re.sub(r" +$", "", shown, flags=re.MULTILINE), re.MULTILINE)
+    if terminal:
+        assert all(len(line.rstrip()) <= width for line in shown.splitlines())
+    else:
+        assert any(line.split()[-2:] == ["unigram", "frequencies"] for line in shown.splitlines())
 
 
 def test_a_task_that_is_switched_off_is_not_shown(tmp_path, write_reports, monkeypatch, capsys):

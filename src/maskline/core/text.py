@@ -2,7 +2,7 @@
 
 import re
 
-_MARKDOWN = re.compile(r"([\\`*_~$<&|\[\]])")
+_MARKDOWN = re.compile(r"([\\`*~$<&|\[\]]|(?<![^\W_])_|_(?![^\W_]))")  # a _ within a word means nothing there
 _JOINERS = frozenset("\u200c\u200d")
 """What Persian and others spell with; Python does not count it as printable."""
 

@@ -8,6 +8,7 @@ import torch
 
 from maskline.core.errors import UserError
 from maskline.core.storage import GAP, sweep, write_csv, write_json, write_timing
+from maskline.core.text import escape
 from maskline.dataset.read import read_dataset
 from maskline.examples.draws import key
 from maskline.finetuning.objective import FinetuningObjective
@@ -107,10 +108,15 @@ def finetune(
         model.load_state_dict(result.best_weights)
         tables = {
             "Validation": progress.best_row(),
+            "Data": {
+                **{key: value for key, value in dataset.manifest["provenance"].items() if isinstance(value, str)},
+                "licence": dataset.manifest["licence"],
+                **{f"examples ({split})": part["examples"] for split, part in dataset.manifest["splits"].items()},
+            },
             "Training": {"seed": settings.seed, **recipe.model_dump()},
             "SHA-256 of the inputs' manifests and of the source": identity["inputs"] | {"source": identity["source"]},
         }
-        note = f"{task.summary}; fine-tuned by maskline from {WEIGHTS[paths.start]} weights."
+        note = f"{escape(task.summary)}; fine-tuned by maskline from {WEIGHTS[paths.start]} weights."
         card = model_card(f"maskline BERT for {name}", settings.language, tables, note)
         files = TokenizerFiles(*files_for_model(paths.tokenizer, model.encoder.params.max_positions, fills_masks=False))
         untrained = () if model.pooled else (POOLER,)

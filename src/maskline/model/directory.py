@@ -1,5 +1,6 @@
 """Model directories that Hugging Face loads: config, weights, tokenizer, model card."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from maskline.core.storage import (
     write_manifest,
     write_text,
 )
+from maskline.core.text import escape
 from maskline.model.bert import Encoder
 from maskline.model.convert import config, from_hugging_face, model_params, to_hugging_face
 from maskline.model.heads import EncoderModel, PretrainingModel
@@ -31,6 +33,9 @@ CONFIG = "config.json"
 ENCODER, POOLER = "bert.", "bert.pooler."
 """What Hugging Face's names of these weights begin with."""
 MLM, NSP = "cls.predictions.", "cls.seq_relationship."
+
+LONG = 8
+"""Characters of a number of a model card above which it is rounded."""
 
 
 @dataclass(frozen=True)
@@ -165,19 +170,29 @@ def load_encoder(directory: Path, stage: str = "pretrain") -> Encoder:
 
 
 def model_card(title: str, language: str, tables: Mapping[str, Mapping[str, Any]], note: str) -> str:
-    """Return the README.md of a model directory: front matter for the hub, a note, and a table per section."""
+    """Return the README.md of a model directory: front matter for the hub, a note, and a table per section.
+
+    The note is Markdown, and all else is shown as it is. What has no value is left out.
+    """
     lines = [
         "---",
-        f"language: {language}",
+        f"language: {json.dumps(language)}",  # as it is, `no` would be a truth value to YAML
         "library_name: transformers",
         "tags: [bert, maskline]",
         "---",
         "",
-        f"# {title}",
+        f"# {escape(title)}",
         "",
         note,
     ]
     for name, values in tables.items():
-        lines += ["", f"## {name}", "", "| | |", "|---|---|"]
-        lines += [f"| {key} | {'' if value is None else value} |" for key, value in values.items()]
+        rows = [f"| {escape(key)} | {escape(_rounded(value))} |" for key, value in values.items() if value is not None]
+        if rows:
+            lines += ["", f"## {escape(name)}", "", "| | |", "|---|---|", *rows]
     return "\n".join(lines) + "\n"
+
+
+def _rounded(value: Any) -> str:
+    """Return a value as text: what was measured is rounded, and what was chosen has few digits anyway."""
+    text = str(value)
+    return f"{value:.4g}" if isinstance(value, float) and len(text) > LONG else text

@@ -12,6 +12,7 @@ from maskline.reporting.scores import Scores
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
 ABSENT = "—"
 
@@ -101,3 +102,13 @@ def results(scores: Iterable[Scores]) -> "Table":
         held = "\n".join(printable(text) for _, text in against)
         table.add_row(Text(printable(name)), number, "\n".join(value for value, _ in against), Text(held))
     return table
+
+
+def results_lines(scores: Iterable[Scores]) -> "Text":
+    """Return the same for a terminal that has no room for a table: a line for each number."""
+    from rich.text import Text
+
+    lines = ["Results"]
+    for name, number, against in result_rows(scores):
+        lines += ["", printable(name), f"{number} maskline", *(f"{value} {printable(text)}" for value, text in against)]
+    return Text("\n".join([*lines, ""]))
