@@ -26,6 +26,11 @@ class Headline:
     better: Literal["higher", "lower"]
     against: Mapping[str, str] = field(default_factory=dict)
     """Dotted key of what it is held against -> the name of that."""
+    count: str | None = None
+    """Dotted key of how many examples it rests on; None where that is not told.
+
+    Where metrics.json has its own key with `_low` and `_high` behind, these bound its 95 % confidence interval.
+    """
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,22 @@ class Report:
     def write(self, path: Path) -> None:
         """Write the report as JSON."""
         write_json(path, asdict(self))
+
+
+def wilson(share: float, count: float) -> tuple[float, float]:
+    """Return the 95 % confidence interval of a share of `count` examples (Wilson 1927); of none, all is possible."""
+    if not count:
+        return 0.0, 1.0
+    z = 1.959964
+    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
+    half = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def interval(metric: str, bounds: tuple[float, float] | None) -> dict[str, float | None]:
+    """Return the bounds of the confidence interval of `metric` under their keys in metrics.json."""
+    low, high = bounds or (None, None)
+    return {f"{metric}_low": low, f"{metric}_high": high}
 
 
 def finite(values: Mapping[str, float | None]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from maskline.core.errors import UserError
-from maskline.core.scores import METRICS, REPORT, Headline, Report, finite
+from maskline.core.scores import METRICS, REPORT, Headline, Report, finite, interval, wilson
 from maskline.core.storage import write_json, write_text
 from maskline.evaluation.baselines import pair_baselines, training_pairs, unigram, validation_pairs
 from maskline.evaluation.samples import sample_page
@@ -23,14 +23,17 @@ from maskline.tokenization.model_files import check_tokenizer
 
 SAMPLES = "samples.md"
 HEADLINES = (
-    Headline("mlm.loss", "MLM loss (nats)", "lower", {"mlm.unigram_loss": "unigram frequencies"}),
-    Headline("mlm.accuracy", "MLM accuracy", "higher", {"mlm.unigram_accuracy": "most frequent token"}),
+    Headline("mlm.loss", "MLM loss (nats)", "lower", {"mlm.unigram_loss": "unigram frequencies"}, "mlm.masked_tokens"),
+    Headline(
+        "mlm.accuracy", "MLM accuracy", "higher", {"mlm.unigram_accuracy": "most frequent token"}, "mlm.masked_tokens"
+    ),
     Headline("mlm.perplexity", "MLM perplexity", "lower"),
     Headline(
         "nsp.accuracy",
         "NSP accuracy",
         "higher",
         {"nsp.overlap_accuracy": "word overlap", "nsp.length_accuracy": "sentence lengths"},
+        "nsp.pairs",
     ),
 )
 
@@ -96,11 +99,19 @@ def pretraining_report(
         "accuracy": scores["mlm_accuracy"],
         "unigram_loss": unigram_loss,
         "unigram_accuracy": unigram_accuracy,
+        **interval("accuracy", wilson(sums["mlm_correct"] / sums["masked"], sums["masked"])),
+        "masked_tokens": sums["masked"],
     }
+    nsp_accuracy = scores["nsp_accuracy"]
     training = training_pairs(shards, validation.manifest["params"]["max_seq_length"])
     return {
         "mlm": finite(mlm) | ({} if all(map(_is_number, mlm.values())) else {"diverged": True}),
-        "nsp": {"accuracy": scores["nsp_accuracy"], **pair_baselines(training, validation_pairs(validation))},
+        "nsp": {
+            "accuracy": nsp_accuracy,
+            **interval("accuracy", None if nsp_accuracy is None else wilson(nsp_accuracy, sums["pairs"])),
+            "pairs": sums["pairs"],
+            **pair_baselines(training, validation_pairs(validation)),
+        },
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from maskline.core.errors import UserError
-from maskline.core.scores import METRICS, REPORT, CurveSpec, Headline, Report, finite
+from maskline.core.scores import METRICS, REPORT, CurveSpec, Headline, Report, finite, interval
 from maskline.core.storage import fresh_directory, write_csv, write_json, write_manifest
 from maskline.dataset.read import read_dataset
 from maskline.finetuning.run import Start
@@ -20,6 +20,8 @@ from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.model_files import check_tokenizer
 
 STAGES: dict[Start, str] = {"pretrained": "finetune", "scratch": "scratch"}
+EXAMPLES = "examples"
+"""Key of the number of test examples."""
 SCRATCH = Baseline("scratch", "without pretraining", {})
 
 
@@ -76,6 +78,9 @@ def score(
     ]
     numbers = scores | {f"{rule.key}_{metric}": value for rule in baselines for metric, value in rule.scores.items()}
     details = task.details(test, predictions["pretrained"])
+    for metric, bounds in details.intervals.items():
+        numbers |= interval(metric, bounds)
+    numbers[EXAMPLES] = len(test.sizes)
     fresh_directory(report)
     for file, table in details.tables.items():
         write_csv(report / file, table.rows, table.columns)
@@ -85,6 +90,7 @@ def score(
             title,
             "higher",
             {f"{rule.key}_{metric}": rule.name for rule in baselines if metric in rule.scores},
+            EXAMPLES,
         )
         for metric, title in task.metrics.items()
     ]

@@ -59,6 +59,8 @@ class Details:
     tables: Mapping[str, Table]
     """Name of the CSV file -> its content."""
     figures: Sequence[FigureSpec]
+    intervals: Mapping[str, tuple[float, float]]
+    """Score -> the bounds of its 95 % confidence interval."""
     warnings: Sequence[str]
     """What a reader of the scores has to know."""
 

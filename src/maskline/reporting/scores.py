@@ -75,7 +75,8 @@ def to_scores(metrics: Any, report: Any, metrics_name: str, report_name: str) ->
 
 
 def _made(kind: type[Any], contents: Sequence[Mapping[str, Any]]) -> list[Any]:
-    return [kind(**{field.name: content[field.name] for field in fields(kind)}) for content in contents]
+    names = {field.name for field in fields(kind)}
+    return [kind(**{name: value for name, value in content.items() if name in names}) for content in contents]
 
 
 def flatten(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maskline.core.errors import UserError
+from maskline.core.scores import Headline
 from maskline.core.storage import read_json
 from maskline.core.text import escape, printable
 from maskline.reporting.scores import Scores
@@ -69,13 +70,26 @@ def result_rows(scores: Iterable[Scores]) -> list[tuple[str, str, list[tuple[str
     return [
         (
             part.name(headline),
-            format_number(part.metrics[headline.metric]),
+            format_number(part.metrics[headline.metric]) + _certainty(part, headline),
             [(format_number(part.metrics.get(key)), name) for key, name in headline.against.items()],
         )
         for part in scores
         for headline in part.report.headlines
         if headline.metric in part.metrics
     ]
+
+
+FEW = 100
+"""Examples below which a number says how many it rests on."""
+
+
+def _certainty(scores: Scores, headline: Headline) -> str:
+    """Return the confidence interval of a number, and on how many examples it rests where these are few."""
+    bounds = [scores.metrics.get(f"{headline.metric}_{end}") for end in ("low", "high")]
+    count = scores.metrics.get(headline.count) if headline.count else None
+    known = [f"{bounds[0]:.3f} to {bounds[1]:.3f}"] if None not in bounds else []
+    few = [f"n = {count:.0f}"] if count is not None and count < FEW else []
+    return f" ({', '.join(known + few)})" if known or few else ""
 
 
 def results_markdown(scores: Iterable[Scores]) -> str:

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precisio
 from torch import Tensor
 from torch.nn import functional as F
 
-from maskline.core.scores import FigureSpec
+from maskline.core.scores import FigureSpec, wilson
 from maskline.dataset.read import Columns, Dataset
 from maskline.examples.batches import by_length
 from maskline.finetuning.task import Baseline, Details, Metrics, Table
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 BATCH_TOKENS = 4096
 """What is predicted at once, unless one example alone is longer."""
+RESAMPLES = 2000
+"""Test sets that the bootstrap draws (Efron & Tibshirani 1993, ch. 13), always the same ones."""
 CLASSES = ("label", "precision", "recall", "f1", "support")
 
 
@@ -164,12 +166,20 @@ class Classification:
             warnings.append(
                 f"every test text is predicted as {self.labels[predicted[0]]}: the accuracy is that of naming one class"
             )
+        shares = (matrix / matrix.sum()).ravel()
+        drawn = np.random.default_rng(0).multinomial(int(matrix.sum()), shares, size=RESAMPLES)
+        macro_f1 = _macro_f1(drawn.reshape(RESAMPLES, *matrix.shape))
+        right = float(np.trace(matrix) / matrix.sum())
         return Details(
             {
                 "confusion.csv": Table(("label", "predicted", "count"), confusion),
                 "classes.csv": Table(CLASSES, by_class),
             },
             [FigureSpec("confusion", "matrix", "confusion.csv", "confusion", x="predicted", y="label", value="count")],
+            {
+                "accuracy": wilson(right, int(matrix.sum())),
+                "macro_f1": (float(np.quantile(macro_f1, 0.025)), float(np.quantile(macro_f1, 0.975))),
+            },
             warnings,
         )
 
@@ -186,6 +196,14 @@ def make_task(recipe: "ClassificationRecipe", manifest: Mapping[str, Any]) -> Cl
     # Inversely proportional to the frequency of the class, and 1 in the mean over the examples.
     weights = counts.sum() / (len(counts) * counts) if balanced else np.ones(len(counts))
     return Classification(manifest["labels"], weights.astype(np.float32))
+
+
+def _macro_f1(matrices: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return the macro-F1 of R confusion matrices, (R, C, C) by label and prediction -> (R,)."""
+    right = np.diagonal(matrices, axis1=1, axis2=2)
+    all_of = matrices.sum(1) + matrices.sum(2)
+    f1: NDArray[np.float64] = np.divide(2 * right, all_of, out=np.zeros(right.shape), where=all_of > 0)
+    return f1.mean(1)
 
 
 def _logits(model: EncoderModel, texts: Packed, device: torch.device) -> Tensor:

@@ -27,6 +27,8 @@ from maskline.tokenization.load import LoadedTokenizer
 
 BATCH_TOKENS = 4096
 """What is predicted at once, unless one example alone is longer."""
+RESAMPLES = 1000
+"""Test sets that the bootstrap draws (Efron & Tibshirani 1993, ch. 13), always the same ones."""
 OUTSIDE = 0
 """The tag O, which a word has that the model does not read."""
 
@@ -181,10 +183,17 @@ class Tokens:
         """Return the scores of each type of entity."""
         matches = self._matches(encoded.tags, predictions.tags)
         rows = [{"type": name, **matches.scores([name]), "support": matches.gold[name]} for name in self.types]
+        counts = [
+            [sum(counter.values()) for counter in (one.correct, one.predicted, one.gold)]
+            for one in (
+                self._matches([gold], [tags]) for gold, tags in zip(encoded.tags, predictions.tags, strict=True)
+            )
+        ]
         warnings = [] if matches.predicted else ["no entity was predicted: every score is 0"]
         return Details(
             {"types.csv": Table(("type", "precision", "recall", "f1", "support"), rows)},
             [FigureSpec("types", "bars", "types.csv", "entity F1 by type", x="F1 (test split)", y="type", value="f1")],
+            _intervals(np.array(counts)),
             warnings,
         )
 
@@ -211,6 +220,21 @@ def most_frequent_tags(training: Columns, test: list[list[str]]) -> list[list[in
             counts.setdefault(word, Counter())[tag] += 1
     best = {word: min(count, key=lambda tag: (-count[tag], tag)) for word, count in counts.items()}
     return [[best.get(word, OUTSIDE) for word in words] for words in test]
+
+
+def _intervals(counts: NDArray[np.int64]) -> dict[str, tuple[float, float]]:
+    """Return the confidence intervals of F1, precision and recall by drawing sentences again and again.
+
+    `counts` are the entities found rightly, found, and there, of each sentence: (N, 3).
+    """
+    times = np.random.default_rng(0).multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=RESAMPLES)
+    correct, predicted, gold = (times @ counts).T
+    scores = {
+        "f1": 2 * correct / np.maximum(1, predicted + gold),
+        "precision": correct / np.maximum(1, predicted),
+        "recall": correct / np.maximum(1, gold),
+    }
+    return {name: (float(np.quantile(x, 0.025)), float(np.quantile(x, 0.975))) for name, x in scores.items()}
 
 
 def _logits(model: EncoderModel, batch: TaggedBatch, device: torch.device) -> Tensor:
