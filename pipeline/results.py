@@ -20,22 +20,28 @@ def main(
         Path | None, typer.Option(help="Write the time of each stage to this JSON file.", dir_okay=False)
     ] = None,
 ) -> None:
-    """Print the table of results, the time that each stage took here, and where the figures are."""
+    """Print the tables of results, the time that each stage took here, and where the figures are."""
     from rich.console import Console
     from rich.measure import Measurement
 
     from maskline.core.storage import TIMINGS, write_json
-    from maskline.reporting.scores import read_scores
-    from maskline.reporting.tables import read_seconds, results, results_lines
+    from maskline.reporting.scores import SCORE, TASKS, read_scores
+    from maskline.reporting.tables import details, read_seconds, results, results_lines
     from maskline.settings.params import load
 
-    scores = read_scores(reports, load(params).tasks)
+    settings = load(params)
+    scores = read_scores(reports, settings.tasks)
     console, table = Console(highlight=False), results(scores.values())
     needed = Measurement.get(console, console.options.update(max_width=UNLIMITED), table).maximum
     if not console.is_terminal:
         console.width = max(console.width, needed)  # a file has room
     # Cells that wrap would part the numbers from their names.
     console.print(table if console.width >= needed else results_lines(scores.values()))
+    for task in settings.tasks:
+        for table in details(task, reports / TASKS / task / SCORE, scores[task].report):
+            needed = Measurement.get(console, console.options.update(max_width=UNLIMITED), table).minimum
+            console.width = max(console.width, needed)  # a narrow terminal wraps the lines, and no number is cut
+            console.print(table)
     seconds = {path.stem: read_seconds(path) for path in sorted(TIMINGS.glob("*.json"))}
     for stage, taken in seconds.items():
         typer.echo(f"{stage}: {taken:.0f} s")

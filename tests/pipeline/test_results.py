@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from maskline.core.storage import TIMINGS, read_json, write_timing
+from maskline.core.storage import TIMINGS, read_json, write_csv, write_timing
 from pipeline import cli
 from tests.project import ROOT
 
@@ -52,6 +52,20 @@ def test_no_number_is_cut_at_any_width(monkeypatch, capsys, write_reports, tmp_p
         assert all(len(line.rstrip()) <= width for line in shown.splitlines())
     else:
         assert any(line.split()[-2:] == ["unigram", "frequencies"] for line in shown.splitlines())
+
+
+def test_the_scores_of_each_class_are_shown(tmp_path, write_reports, monkeypatch, capsys):
+    folder = write_reports(tmp_path) / "tasks" / "sentiment" / "score"
+    rows = [{"label": "[b]bad\x07", "f1": 2 / 3, "support": 1234}, {"label": "good", "f1": None, "support": 6}]
+    write_csv(folder / "classes.csv", rows, ("label", "f1", "support"))
+    monkeypatch.setattr(sys, "argv", ["results"])
+    with pytest.raises(SystemExit):
+        cli.run(importlib.import_module("pipeline.results").main)
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    at = lines.index("sentiment: classes (test split)")
+    assert lines[at + 2] == "label f1 support"
+    assert lines[at + 4 : at + 6] == ["[b]bad� 0.667 1234", "good — 6"]
+    assert "sentiment: confusion (test split)" not in lines  # a figure shows it
 
 
 def test_a_task_that_is_switched_off_is_not_shown(tmp_path, write_reports, monkeypatch, capsys):

@@ -10,9 +10,10 @@ import pytest
 from matplotlib.text import Text
 
 from maskline.core.errors import UserError
-from maskline.core.scores import FigureSpec
+from maskline.core.scores import CurveSpec, FigureSpec
 from maskline.core.storage import MANIFEST, read_csv, sha256, write_csv
 from maskline.reporting import figures
+from maskline.reporting.scores import read_scores
 from maskline.reporting.series import to_series
 from maskline.reporting.style import save, spread, theme
 
@@ -233,6 +234,32 @@ def test_arabic_letters_are_joined():
         figure = Figure()
         width = {text: figure.text(0, 0, text).get_window_extent().width for text in ("سلبي", *"سلبي")}
     assert width["سلبي"] < 0.9 * sum(width[letter] for letter in "سلبي")
+
+
+def test_finetuning_shows_the_baselines_and_the_whole_axis_of_a_share(tmp_path, write_reports):
+    reports = write_reports(tmp_path)
+    scores = read_scores(reports, ["sentiment"])["sentiment"]
+    curves = figures.read_curves(reports / "tasks" / "sentiment", scores.report.curves)
+    lines = figures.baselines(scores)
+    assert lines == {"accuracy": [(0.6, "majority class")], "macro_f1": []}  # the random network has a curve of its own
+    figure = figures.finetuning("sentiment", curves, scores.report.curves, lines)
+    assert "majority class\ntest split  0.600" in texts(figure)
+    loss, accuracy, f1 = figure.axes
+    assert [list(line.get_ydata()) for line in accuracy.lines if len(line.get_xdata()) == 2] == [[0.6, 0.6]]
+    assert accuracy.get_ylim() == f1.get_ylim() == (0, 1)
+    assert loss.get_ylim()[1] > 1
+
+
+def test_a_score_that_is_no_share_keeps_its_own_axis():
+    curve = figures.Training("x", "red", series(step=[1, 2], loss=[1, 1]), series(step=[1, 2], loss=[1, 1], mse=[1, 3]))
+    figure = figures.finetuning("t", [curve], [CurveSpec("mse", "error")])
+    assert figure.axes[1].get_ylim()[1] > 3
+
+
+def test_the_figure_of_a_table_names_the_split_and_the_model(tmp_path, write_reports):
+    figures.plot_reports(write_reports(tmp_path), ["sentiment"], tmp_path / "figures")
+    drawn = (tmp_path / "figures" / "sentiment-confusion.svg").read_text()
+    assert "sentiment: confusion, test split, from" in drawn
 
 
 def test_bars_show_each_number_by_its_name():

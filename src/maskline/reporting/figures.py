@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from maskline.core.errors import UserError
 from maskline.core.scores import CurveSpec, FigureSpec
 from maskline.core.storage import fresh_directory, read_csv, write_manifest
-from maskline.reporting.scores import SCORE, TASKS, read_scores
+from maskline.reporting.scores import SCORE, TASKS, Scores, read_scores
 from maskline.reporting.series import Series, last_number, read_series, to_series
 from maskline.reporting.style import BLUE, CYCLE, GREY, INK, VERMILION, Label, fitted, inches, label_right, save, theme
 from maskline.reporting.tables import ABSENT, format_number
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STEP = "step (optimizer updates)"
+SCORED = "test split, from pretrained weights"
+"""What the tables of a task are about."""
 CELL = 0.75
 """Inches of a side of a cell in a matrix."""
 
@@ -56,9 +58,12 @@ def plot_reports(reports: Path, tasks: Sequence[str], out: Path) -> None:
         save(pretraining(train, validation, unigram_loss, _lengthened(rows)), out / "pretraining")
         for task in tasks:
             folder, report = reports / TASKS / task, scores[task].report
-            save(finetuning(task, read_curves(folder, report.curves), report.curves), out / f"{task}-finetuning")
+            curves, lines = read_curves(folder, report.curves), baselines(scores[task])
+            save(finetuning(task, curves, report.curves, lines), out / f"{task}-finetuning")
             for figure in report.figures:
-                drawn = SHAPES[figure.shape](f"{task}: {figure.title}", figure, read_csv(folder / SCORE / figure.table))
+                drawn = SHAPES[figure.shape](
+                    f"{task}: {figure.title}, {SCORED}", figure, read_csv(folder / SCORE / figure.table)
+                )
                 save(drawn, out / f"{task}-{figure.name}")
     write_manifest(out, {})
 
@@ -170,22 +175,50 @@ def read_curves(folder: Path, scores: Sequence[CurveSpec]) -> list[Training]:
     ]
 
 
-def finetuning(task: str, curves: Sequence[Training], scores: Sequence[CurveSpec]) -> "Figure":
-    """Return the loss and each of `scores` of a task by step: from pretrained against from random weights."""
+def baselines(scores: Scores) -> dict[str, list[tuple[float, str]]]:
+    """Return what each metric of a task is held against: numbers and names; what has a curve of its own aside."""
+    return {
+        headline.metric: [
+            (value, name)
+            for key, name in headline.against.items()
+            if key != f"scratch_{headline.metric}" and (value := scores.metrics.get(key)) is not None
+        ]
+        for headline in scores.report.headlines
+    }
+
+
+def finetuning(
+    task: str,
+    curves: Sequence[Training],
+    scores: Sequence[CurveSpec],
+    lines: Mapping[str, Sequence[tuple[float, str]]] | None = None,
+) -> "Figure":
+    """Return the loss and each of `scores` of a task by step: from pretrained against from random weights.
+
+    Horizontal lines mark the baselines, which are of the test split: metric -> numbers and names. Shares have the whole
+    axis from 0 to 1, so that no difference looks larger than it is.
+    """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(0.7 + 3.9 * (1 + len(scores)), 3.2))
+    figure = Figure(figsize=(0.7 + 4.4 * (1 + len(scores)), 3.4))
     panels = [figure.add_subplot(1, 1 + len(scores), 1 + number) for number in range(1 + len(scores))]
     labels: dict[Axes, list[Label]] = {axes: [] for axes in panels}
-    panels[0].set(title=f"{task}: loss", xlabel=STEP, ylabel="loss (nats per example)")
+    name = fitted(task, 24, 1)
+    panels[0].set(title=f"{name}: loss", xlabel=STEP, ylabel="loss (nats per example)")
     for training in curves:
         labels[panels[0]] += _train(panels[0], training.train, "loss", training.color, f"{training.name}, train")
         text = f"{training.name}, validation"
         labels[panels[0]] += _validation(panels[0], training.validation, "loss", training.color, text)
     for axes, score in zip(panels[1:], scores, strict=True):
-        axes.set(title=f"{task}: {score.name}", xlabel=STEP, ylabel=f"{score.name} (validation split)")
+        axes.set(title=f"{name}: {score.name}", xlabel=STEP, ylabel=f"{score.name} (validation split)")
         for training in curves:
             labels[axes] += _validation(axes, training.validation, score.column, training.color, training.name)
+        held = (lines or {}).get(score.column, ())
+        for value, text in held:
+            labels[axes] += _reference(axes, value, f"{fitted(text, 32, 1)}\ntest split")
+        drawn = [value for training in curves for value in training.validation[score.column]]
+        if all(0 <= value <= 1 or math.isnan(value) for value in (*drawn, *(value for value, _ in held))):
+            axes.set_ylim(0, 1)
     label_right(labels)
     return figure
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maskline.core.errors import UserError
-from maskline.core.scores import Headline
-from maskline.core.storage import read_json
+from maskline.core.scores import Headline, Report
+from maskline.core.storage import read_csv, read_json
 from maskline.core.text import escape, printable
 from maskline.reporting.scores import Scores
 
@@ -126,3 +126,37 @@ def results_lines(scores: Iterable[Scores]) -> "Text":
     for name, number, against in result_rows(scores):
         lines += ["", printable(name), f"{number} maskline", *(f"{value} {printable(text)}" for value, text in against)]
     return Text("\n".join([*lines, ""]))
+
+
+def details(task: str, folder: Path, report: Report) -> "list[Table]":
+    """Return the tables that lie in `folder` beside the report of a task, such as that of its classes.
+
+    Those that a figure shows as a matrix are left out: they have a row for each cell.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    matrices = {figure.table for figure in report.figures if figure.shape == "matrix"}
+    tables = []
+    for path in sorted(folder.glob("*.csv")):
+        rows = read_csv(path)
+        if path.name in matrices or not rows:
+            continue
+        title = Text(printable(f"{task}: {path.stem} (test split)"))
+        table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", min_width=title.cell_len)
+        for number, name in enumerate(rows[0]):
+            table.add_column(Text(printable(name)), justify="right" if number else "left", no_wrap=bool(number))
+        for row in rows:
+            first, *others = row.values()
+            table.add_row(Text(printable(first)), *(_digits(text) for text in others))
+        tables.append(table)
+    return tables
+
+
+def _digits(text: str) -> str:
+    """Return a field of a table, rounded where it is no whole number."""
+    try:
+        return text if text.lstrip("-").isdigit() else format_number(float(text))
+    except ValueError:
+        return printable(text).replace("[", "\\[") or ABSENT
