@@ -24,9 +24,14 @@ AGAIN_SECONDS = 1.0
 """How long after Ctrl-C a command that goes on is interrupted once more."""
 
 
+SPINS = "1000"
+"""How often a waiting thread looks before it sleeps: some microseconds."""
+
+
 def run(main: Callable[..., None]) -> None:
     """Run `main` as a command: a fault of the user's is one line on stderr and exit code 1, without a traceback."""
     _read_utf8()
+    _wait_briefly()
     debug = "--debug" in sys.argv
     if debug:
         sys.argv.remove("--debug")
@@ -60,6 +65,16 @@ def _read_utf8() -> None:
     """
     if sys.getfilesystemencoding() == "ascii" and os.environ.get("PYTHONUTF8") != "1":
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {"PYTHONUTF8": "1"})  # noqa: S606
+
+
+def _wait_briefly() -> None:
+    """Let OpenMP's threads sleep soon while they wait for each other, as nothing has set it otherwise.
+
+    By default they spin, and beside other work they take the time that the one they wait for needs (LOG.md). It is read
+    when torch is loaded.
+    """
+    if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
+        os.environ["GOMP_SPINCOUNT"] = SPINS
 
 
 def _check_system() -> None:

@@ -89,6 +89,20 @@ def test_a_name_that_the_locale_has_not_is_one_line(monkeypatch, capsys):
     assert outcome(monkeypatch, capsys, main) == (1, line)
 
 
+@pytest.mark.parametrize(
+    ("given", "spins"), [({}, "1000"), ({"OMP_WAIT_POLICY": "active"}, None), ({"GOMP_SPINCOUNT": "7"}, "7")]
+)
+def test_waiting_threads_sleep_soon_unless_something_is_said_of_it(monkeypatch, capsys, given, spins):
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    found = []
+    assert outcome(monkeypatch, capsys, lambda: found.append(os.environ.get("GOMP_SPINCOUNT"))) == (0, "")
+    assert found == [spins]
+
+
 def test_ctrl_c_says_how_to_go_on(monkeypatch, capsys):
     def main():
         raise KeyboardInterrupt

@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from maskline.core.errors import UserError
+from maskline.training import devices
 from maskline.training.devices import (
     autocast,
     choose_device,
@@ -132,3 +133,15 @@ def test_another_error_is_no_lack_of_memory(error):
 
 def refuse(error):
     raise error
+
+
+@pytest.mark.parametrize(
+    ("load", "threads", "device", "told"),
+    [(3.1, 2, "cpu", True), (2.9, 2, "cpu", False), (9.0, 1, "cpu", False), (9.0, 2, "cuda", False)],
+)
+def test_other_work_at_the_cores_is_told(monkeypatch, load, threads, device, told):
+    monkeypatch.setattr(devices.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(devices.os, "getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    line = "other work is at the 2 cores (load 3.1): a run with fewer compute.threads may be faster"
+    assert devices.crowding(torch.device(device)) == (line if told else None)

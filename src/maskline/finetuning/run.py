@@ -19,7 +19,7 @@ from maskline.model.heads import EncoderModel
 from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.model_files import check_tokenizer, files_for_model
 from maskline.training import distributed
-from maskline.training.devices import choose_loaders, describe, memory_explained, place, with_precision
+from maskline.training.devices import choose_loaders, crowding, describe, memory_explained, place, with_precision
 from maskline.training.loop import Cadence, train
 from maskline.training.progress import process_reporter
 from maskline.training.states import REPORTS, ResumableRun, identity_of
@@ -84,6 +84,8 @@ def finetune(
         reporter.say(
             f"{stage}: from {WEIGHTS[paths.start]} weights on {describe(device)} in {recipe.precision}, {steps} steps"
         )
+        if crowded := crowding(device):
+            reporter.say(f"{stage}: {crowded}")
         if is_main:
             for report in REPORTS:
                 sweep(paths.reports / report)

@@ -23,7 +23,7 @@ from maskline.shards.store import TokenShards
 from maskline.tokenization.load import SpecialIds, load_tokenizer
 from maskline.tokenization.model_files import files_for_model
 from maskline.training import distributed
-from maskline.training.devices import choose_loaders, describe, memory_explained, place, with_precision
+from maskline.training.devices import choose_loaders, crowding, describe, memory_explained, place, with_precision
 from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import process_reporter
 from maskline.training.states import REPORTS, ResumableRun, identity_of
@@ -86,6 +86,8 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
         if steps < recipe.warmup_steps:
             reporter.say(f"pretrain: the run ends inside its warm-up, at {steps / recipe.warmup_steps:.0%} of peak_lr")
         loaders = choose_loaders(params.compute, device)
+        if crowded := crowding(device):
+            reporter.say(f"pretrain: {crowded}")
         if is_main:
             for report in REPORTS:
                 sweep(paths.reports / report)

@@ -14,6 +14,8 @@ from maskline.model.bert import Layer
 from maskline.training.settings import ComputeParams, OptimizerParams, Precision
 
 Recipe = TypeVar("Recipe", bound=OptimizerParams)
+_CROWDED = 1.5
+"""Load per core: an earlier stage of this pipeline leaves one of about 1."""
 _BF16_INSTRUCTIONS = ("avx512_bf16", "amx_bf16")
 
 
@@ -48,6 +50,14 @@ def describe(device: torch.device) -> str:
     if device.type == "cuda":
         return f"{device} ({torch.cuda.get_device_name(device)})"
     return f"{device} ({torch.get_num_threads()} threads)" if device.type == "cpu" else str(device)
+
+
+def crowding(device: torch.device) -> str | None:
+    """Return what to do where other work takes the cores that the threads of this run need; None where none does."""
+    cores, load = os.cpu_count() or 1, os.getloadavg()[0]
+    if device.type != "cpu" or torch.get_num_threads() == 1 or load <= _CROWDED * cores:
+        return None
+    return f"other work is at the {cores} cores (load {load:.1f}): a run with fewer compute.threads may be faster"
 
 
 def choose_precision(precision: Precision, device: torch.device) -> Precision:
