@@ -42,7 +42,12 @@ def main(
             needed = Measurement.get(console, console.options.update(max_width=UNLIMITED), table).minimum
             console.width = max(console.width, needed)  # a narrow terminal wraps the lines, and no number is cut
             console.print(table)
-    seconds = {path.stem: read_seconds(path) for path in sorted(TIMINGS.glob("*.json"))}
+    stages = {path.stem: path for path in sorted(TIMINGS.glob("*.json"))}
+    seconds = {
+        stage: read_seconds(path)
+        for stage, path in stages.items()
+        if "@" not in stage or stage.partition("@")[2] in settings.tasks
+    }
     for stage, taken in seconds.items():
         typer.echo(f"{stage}: {taken:.0f} s")
     for path in sorted((reports / "figures").glob("*.png")):

@@ -1,5 +1,7 @@
 import gzip
+import html
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,6 +10,7 @@ import pytest
 
 from maskline.core.errors import UserError
 from maskline.corpus.articles import read_articles
+from maskline.records.files import find
 from maskline.selection.corpus import write_corpus
 from maskline.settings.params import load
 from maskline.sources import files
@@ -15,6 +18,7 @@ from maskline.sources.dump.leftovers import leftover_markup
 from maskline.sources.settings import CorpusFiles
 
 ARWIKI = Path("../shared/data/arwiki")
+ENWIKI = Path("../shared/data/enwiki/extracted-2014.txt.gz")
 
 
 def source(*patterns):
@@ -203,6 +207,53 @@ def test_a_pattern_that_matches_nothing_is_named(tmp_path):
         source(tmp_path / "*.jsonl")
     with pytest.raises(UserError, match=r"corpus.files.paths is empty"):
         source()
+
+
+def test_in_a_copy_that_dvc_made_the_message_names_git(tmp_path, monkeypatch):
+    copy = tmp_path / ".dvc" / "tmp" / "exps" / "tmpabc"
+    copy.mkdir(parents=True)
+    correct = r"matches no file \(looked from .*\): correct the glob, which is relative to that folder$"
+    for folder, pattern, message in (
+        (copy, "texts/*.jsonl", r"matches no file \(looked from .*tmpabc\): a run with --temp .*`git add -N`"),
+        (copy, f"{tmp_path}/*.jsonl", correct),
+        (tmp_path, "texts/*.jsonl", correct),
+    ):
+        monkeypatch.chdir(folder)
+        with pytest.raises(UserError, match=message):
+            find([pattern], [".jsonl"], "corpus.files.paths")
+
+
+@pytest.mark.skipif(not ENWIKI.is_file(), reason="the shared English articles are not here")
+def test_what_wikiextractor_wrote_is_left_without_titles(tmp_path):
+    with gzip.open(ENWIKI, "rt") as file:
+        found = re.findall(r'<doc id="(\d+)" url="[^"]*" title="([^"]*)">\n(.*?)\n</doc>', file.read(), re.DOTALL)
+    lines = [
+        json.dumps({"id": number, "title": html.unescape(title), "text": text}) for number, title, text in found[:100]
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    manifest = write_corpus(tmp_path / "corpus", source(tmp_path / "a.jsonl"), 100, 0.1)
+    assert manifest["titles_removed"] == manifest["read"] == 100
+    articles = list(read_articles(tmp_path / "corpus", None))
+    assert len(articles) > 90
+    assert not [article for article in articles if article.text.startswith(f"{article.title}\n")]
+
+
+def test_a_first_line_that_is_the_title_goes_and_is_counted(tmp_path):
+    texts = [
+        "A  Title\n\nIt is a text.",
+        "A title is what it has.\nMore.",
+        "A Title",
+        "It is.\nA Title",
+        "A Title\nA Title\nB",
+    ]
+    lines = [json.dumps({"id": str(n), "title": "A Title ", "text": text}) for n, text in enumerate(texts)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    manifest = write_corpus(tmp_path / "corpus", source(tmp_path / "a.jsonl"), 0, 0.5)
+    assert (manifest["titles_removed"], manifest["dropped"]["empty"]) == (3, 1)
+    found = {article.id: article.text for article in read_articles(tmp_path / "corpus", None)}
+    assert found == {"0": "It is a text.", "1": texts[1], "3": texts[3], "4": "A Title\nB"}
+    (tmp_path / "b.jsonl").write_text("\n".join(json.dumps({"id": str(n), "text": f"Text {n}"}) for n in range(5)))
+    assert "titles_removed" not in write_corpus(tmp_path / "other", source(tmp_path / "b.jsonl"), 0, 0.5)
 
 
 @pytest.mark.skipif(not ARWIKI.is_dir(), reason="the shared Arabic articles are not here")

@@ -10,7 +10,7 @@ import pytest
 from tokenizers import Tokenizer, models
 
 from maskline.core.errors import UserError
-from maskline.core.storage import read_json, read_manifest
+from maskline.core.storage import read_json, read_manifest, write_manifest
 from maskline.tokenization.encoding import ChunkEncoder
 from maskline.tokenization.load import load_tokenizer
 from maskline.vocabulary.build import build
@@ -118,6 +118,54 @@ def test_what_cannot_be_read_is_one_line(params, tmp_path, monkeypatch):
         with pytest.raises(UserError, match="cannot read the tokenizer") as caught:
             take(params, name, revision="0" * 40)
         assert "\n" not in str(caught.value)
+
+
+def test_an_id_beyond_all_vocabularies_takes_no_memory(params, tmp_path):
+    theirs = write_theirs(tmp_path / "theirs")
+    content = read_json(theirs / "tokenizer.json")
+    content["model"]["vocab"]["last"] = 4_000_000_000
+    (theirs / "tokenizer.json").write_text(json.dumps(content))
+    message = r"the tokenizer has the id 4,000,000,000, beyond the 4,194,304 that maskline reads: choose another"
+    with pytest.raises(UserError, match=message):
+        take(params, theirs)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("tokenizer.json", "[" * 100_000),
+        ("tokenizer.json", '{"a":' * 100_000),
+        ("tokenizer.json", "[]"),
+        ("tokenizer.json", '{"model": {"type": "WordPiece"}}'),
+        ("tokenizer.json", "x" * 1_000_000),
+        ("tokenizer_config.json", "[" * 100_000),
+        ("tokenizer_config.json", "[]"),
+        ("tokenizer_config.json", {"model_max_length": "long"}),
+        ("tokenizer_config.json", {"model_max_length": float("inf")}),
+        ("tokenizer_config.json", {"cls_token": 7}),
+        ("tokenizer_config.json", {"never_split": [["ال+"]]}),
+        ("tokenizer_config.json", {"never_split": 7}),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_an_odd_file_is_one_line(params, tmp_path, name, content):
+    theirs = write_theirs(tmp_path / "theirs")
+    text = json.dumps(read_json(theirs / name) | content) if isinstance(content, dict) else content
+    (theirs / name).write_text(text)
+    with pytest.raises(UserError, match="cannot read the tokenizer") as caught:
+        take(params, theirs)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 700
+
+
+@pytest.mark.parametrize("content", ["[" * 1_000, "{}", "[]"])
+def test_a_directory_that_holds_no_tokenizer_is_one_line(tmp_path, content):
+    (tmp_path / "tokenizer.json").write_text(content)
+    (tmp_path / "tokenizer_config.json").write_text("{}")
+    write_manifest(tmp_path, {})
+    with pytest.raises(UserError, match=r"holds no tokenizer \(.*run `dvc repro tokenizer`") as caught:
+        load_tokenizer(tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 def test_other_kinds_are_refused(params, tmp_path):

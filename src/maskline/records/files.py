@@ -29,6 +29,8 @@ PAGE_BYTES = 1 << 29
 BATCH_BYTES = 1 << 30
 """Most bytes of a column that are unpacked at once: a row may refer to all of a page."""
 BATCH_ROWS = 1_000
+DVC_COPIES = "/.dvc/tmp/exps/"
+"""Where DVC puts the copies of a project in which it runs experiments apart."""
 SEPARATORS = {"\t": "a tab", ";": "a semicolon", "|": "a bar", ",": "a comma"}
 
 
@@ -50,7 +52,7 @@ def find(patterns: Iterable[str], formats: Iterable[str], key: str, *, gzipped: 
         found = sorted(glob(pattern, recursive=True))  # noqa: PTH207  # Path.glob takes no absolute pattern
         matched = [path for path in map(Path, found) if path.is_file()]
         if not matched:
-            raise UserError(f"{key}: {pattern} matches no file (looked from {Path.cwd()}): correct the glob")
+            raise UserError(f"{key}: {pattern} matches no file (looked from {Path.cwd()}): {_remedy(pattern)}")
         paths |= dict.fromkeys(matched)
     if not paths:
         raise UserError(f"{key} is empty: give one or more globs of {', '.join(formats)} files")
@@ -59,6 +61,13 @@ def find(patterns: Iterable[str], formats: Iterable[str], key: str, *, gzipped: 
             also = " (.gz may follow)" if gzipped else ""
             raise UserError(f"{path} is none of {', '.join(formats)}{also}: unpack it, or name it as what it is")
     return list(paths)
+
+
+def _remedy(pattern: str) -> str:
+    """Return the way out where a glob matches nothing; DVC runs `--temp` and queues in a copy of what git tracks."""
+    if not Path(pattern).is_absolute() and DVC_COPIES in Path.cwd().as_posix():
+        return "a run with --temp or of the queue has what git tracks: `git add -N` the files, or give the full path"
+    return "correct the glob, which is relative to that folder"
 
 
 def describe(paths: Iterable[Path]) -> list[dict[str, Any]]:

@@ -82,6 +82,8 @@ class _ArticleFilter:
         self.min_characters = min_characters
         self.validation_fraction = validation_fraction
         self.read = 0
+        self.titles = 0
+        """Articles whose first line was their title."""
         self.held_out = 0
         """How many of the articles that are long enough the source itself holds out; they come first."""
         self.dropped = dict.fromkeys(("empty", "short", *REASONS.values()), 0)
@@ -102,10 +104,17 @@ class _ArticleFilter:
             yield article
 
     def _cleaned(self, articles: Iterable[Article]) -> Iterator[Article]:
-        """Yield `articles` cleaned, without those that are empty or too short."""
+        """Yield `articles` cleaned, without those that are empty or too short.
+
+        A title that is the first line of its text, as in the output of WikiExtractor, is no sentence: it is removed.
+        """
         for raw in articles:
             self.read += 1
             article = Article(clean_line(raw.id), clean_line(raw.title), clean_line(raw.url), clean(raw.text))
+            first, _, rest = article.text.partition("\n")
+            if first and first == article.title:
+                self.titles += 1
+                article = article._replace(text=rest)
             if not article.text:
                 self.dropped["empty"] += 1
             elif len(article.text) < self.min_characters:
@@ -165,4 +174,5 @@ class _ArticleFilter:
     def report(self) -> dict[str, Any]:
         """Return the counts for the manifest."""
         total = sum(self.splits.values(), Counter[str]())
-        return {"read": self.read, **total, "splits": self.splits, "dropped": self.dropped}
+        titles = {"titles_removed": self.titles} if self.titles else {}
+        return {"read": self.read, **total, "splits": self.splits, "dropped": self.dropped, **titles}

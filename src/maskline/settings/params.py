@@ -14,7 +14,7 @@ from typing import Any, Self
 from pydantic import model_validator
 
 import maskline.tasks
-from maskline.core.errors import UserError
+from maskline.core.errors import UserError, quoted
 from maskline.core.section import Language, Section, Seed
 from maskline.evaluation.settings import EvaluateParams
 from maskline.examples.settings import MaskingParams, PremaskParams
@@ -141,7 +141,7 @@ def task_files(content: Any, path: Path = PARAMS) -> dict[str, Any]:
     for name, kind in tasks.items():
         if not isinstance(name, str) or not TASK_NAME.fullmatch(name):
             raise UserError(
-                f"{path}: tasks has {name!r}: a name has small letters, digits and _, begins with a letter, "
+                f"{path}: tasks has {quoted(name)}: a name has small letters, digits and _, begins with a letter, "
                 "and is not pretrained"
             )
         if isinstance(kind, dict):
@@ -168,7 +168,7 @@ def parse(content: Any, files: Mapping[str, Any], path: Path = PARAMS) -> Params
     switched_on = content.get("tasks")
     for name, kind in switched_on.items() if isinstance(switched_on, dict) else ():
         if kind not in kinds():
-            raise UserError(f"{path}: tasks.{name} is {kind!r}, no kind of task: give {_alternatives()}")
+            raise UserError(f"{path}: tasks.{name} is {quoted(kind)}, no kind of task: give {_alternatives()}")
     params = validate(Params, {**content, "task_settings": {}}, path)  # so that its own faults are told as its own
     tasks = {name: _task(name, kind, files.get(name), finetune, path) for name, kind in params.tasks.items()}
     return validate(Params, {**content, "task_settings": tasks}, path)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from maskline.core.errors import UserError
+from maskline.core.errors import UserError, quoted
 from maskline.settings.files import merge, read_yaml
 from maskline.settings.params import PARAMS, TASKS, parse, task_files
 
@@ -43,7 +43,7 @@ def flags(path: Path, reference: Path = PARAMS) -> list[str]:
     if not isinstance(difference, dict) or not any(_leaves(difference)):
         raise UserError(f"{path} changes nothing: give the keys of {reference} that differ, nested as there")
     if odd := [key for key in difference if not isinstance(key, str)]:
-        raise UserError(f"{path}: {odd[0]!r} is no key of {reference}: remove it")
+        raise UserError(f"{path}: {quoted(odd[0])} is no key of {reference}: remove it")
     own = {key: value for key, value in difference.items() if not _is_file(key) and key != TASKS}
     changed = merge(content, own)
     if TASKS in difference:
@@ -93,7 +93,7 @@ def _check_keys(content: Mapping[str, Any], path: Path) -> None:
     for key, value in content.items():
         if not isinstance(key, str) or not _KEY.fullmatch(key):
             raise UserError(
-                f"{path}: {key!r} is a key of more than ASCII letters, digits, _ and -, which does not survive "
+                f"{path}: {quoted(key)} is a key of more than ASCII letters, digits, _ and -, which does not survive "
                 "`dvc exp run $(...)`; write this key into params.yaml itself"
             )
         if isinstance(value, dict):
@@ -130,10 +130,12 @@ def _render(value: Any, where: str) -> str:
             return f"[{','.join(_render(item, where) for item in value)}]"
         case str() if _REFUSED.search(value) or not value.isprintable():
             raise UserError(
-                f"{where} is {value!r}: white space, quotes, brackets and shell characters do not survive "
+                f"{where} is {quoted(value)}: white space, quotes, brackets and shell characters do not survive "
                 "`dvc exp run $(...)`; write this value into params.yaml itself"
             )
         case str():
             return value if _BARE.fullmatch(value) else f"'{value}'"
         case _:
-            raise UserError(f"{where} is {value!r}: a preset holds numbers, text, true, false, null and lists of them")
+            raise UserError(
+                f"{where} is {quoted(value)}: a preset holds numbers, text, true, false, null and lists of them"
+            )

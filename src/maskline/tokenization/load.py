@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from maskline.core.errors import UserError, one_line
 from maskline.core.storage import read_json, read_manifest
 from maskline.tokenization.special import KINDS, SPECIAL_TOKENS
 
 TOKENIZER_FILE = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
+MOST_IDS = 1 << 22
+"""Four times the largest vocabularies that are in use: each id has a row in the embeddings."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +43,19 @@ class LoadedTokenizer:
     """
 
     def __init__(self, backend: Tokenizer, special_tokens: Sequence[str] = SPECIAL_TOKENS) -> None:
-        """Take `special_tokens` in the order of SpecialIds."""
+        """Take `special_tokens` in the order of SpecialIds.
+
+        Raises:
+            UserError: an id is MOST_IDS or more.
+        """
         self.backend = backend
         vocabulary = backend.get_vocab()
         self.vocab_size: int = max(vocabulary.values()) + 1
+        if self.vocab_size > MOST_IDS:
+            raise UserError(
+                f"the tokenizer has the id {self.vocab_size - 1:,}, beyond the {MOST_IDS:,} that maskline reads: "
+                "choose another"
+            )
         self.pieces = [f"[no token {number}]" for number in range(self.vocab_size)]
         for piece, number in vocabulary.items():
             self.pieces[number] = piece
@@ -71,9 +83,14 @@ def load_tokenizer(directory: Path) -> LoadedTokenizer:
     """Return the tokenizer that the stage `tokenizer` wrote to `directory`.
 
     Raises:
-        UserError: the directory is incomplete, or a file in it was changed.
+        UserError: the directory is incomplete, or a file in it was changed or is no tokenizer.
     """
     read_manifest(directory, "tokenizer")
     config = read_json(directory / TOKENIZER_CONFIG)
-    backend = Tokenizer.from_file(str(directory / TOKENIZER_FILE))
-    return LoadedTokenizer(backend, [config[f"{kind}_token"] for kind in KINDS])
+    try:
+        backend = Tokenizer.from_file(str(directory / TOKENIZER_FILE))
+        return LoadedTokenizer(backend, [config[f"{kind}_token"] for kind in KINDS])
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001  # what the library raises has no class of its own
+        raise UserError(f"{directory} holds no tokenizer ({one_line(error)}): run `dvc repro tokenizer`") from None

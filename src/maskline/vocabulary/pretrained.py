@@ -7,7 +7,7 @@ from typing import Any
 
 from tokenizers import Tokenizer, models
 
-from maskline.core.errors import UserError
+from maskline.core.errors import UserError, one_line
 from maskline.tokenization.special import KINDS
 from maskline.vocabulary.settings import PretrainedTokenizer
 
@@ -24,6 +24,22 @@ def load_pretrained(params: PretrainedTokenizer) -> tuple[Tokenizer, dict[str, A
         UserError: it cannot be read, is not pinned, is not of BERT's kind, lacks a special token, or expects segmented
             text where `params` does not say that the text is segmented.
     """
+    try:
+        return _load(params)
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001  # strangers wrote the files, and the libraries raise anything
+        if "trust_remote_code" in str(error):
+            raise UserError(
+                f"the tokenizer {params.name} comes with code of its own, which maskline never runs: choose another"
+            ) from None
+        raise UserError(
+            f"cannot read the tokenizer {params.name} ({one_line(error) or type(error).__name__}): check the network "
+            "and tokenizer.pretrained"
+        ) from None
+
+
+def _load(params: PretrainedTokenizer) -> tuple[Tokenizer, dict[str, Any]]:
     loaded = _read(params)
     if not loaded.is_fast:
         raise UserError(
@@ -65,20 +81,9 @@ def _read(params: PretrainedTokenizer) -> Any:
             f"tokenizer.pretrained.revision {params.revision} pins nothing: give the 40 digits of a commit of "
             f"{params.name}, or a directory as name"
         )
-    try:
-        # Without a value, transformers asks at a terminal whether it may run what comes with the tokenizer.
-        return AutoTokenizer.from_pretrained(
-            params.name, revision=None if local else params.revision, trust_remote_code=False
-        )
-    except (OSError, ValueError, ImportError, KeyError) as error:
-        if "trust_remote_code" in str(error):
-            raise UserError(
-                f"the tokenizer {params.name} comes with code of its own, which maskline never runs: choose another"
-            ) from None
-        raise UserError(
-            f"cannot read the tokenizer {params.name} ({' '.join(str(error).split())}): check the network and "
-            "tokenizer.pretrained"
-        ) from None
+    # Without a value, transformers asks at a terminal whether it may run what comes with the tokenizer.
+    revision = None if local else params.revision
+    return AutoTokenizer.from_pretrained(params.name, revision=revision, trust_remote_code=False)
 
 
 def _check_kind(name: str, backend: Tokenizer, classifier: int, separator: int) -> None:
