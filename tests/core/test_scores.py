@@ -1,6 +1,8 @@
 import math
 
-from maskline.core.scores import CurveSpec, FigureSpec, Headline, Report, finite
+import pytest
+
+from maskline.core.scores import CurveSpec, FigureSpec, Headline, Report, finite, interval, wilson
 from maskline.core.storage import read_json
 
 
@@ -27,6 +29,7 @@ def test_a_report_is_json_that_names_everything(tmp_path):
                 "name": "accuracy",
                 "better": "higher",
                 "against": {"majority_accuracy": "majority class"},
+                "count": None,
             }
         ],
         "figures": [
@@ -48,4 +51,18 @@ def test_figures_and_curves_may_be_left_out(tmp_path):
     Report("", [Headline("mlm.loss", "MLM loss", "lower")]).write(tmp_path / "report.json")
     content = read_json(tmp_path / "report.json")
     assert content["figures"] == content["curves"] == []
-    assert content["headlines"] == [{"metric": "mlm.loss", "name": "MLM loss", "better": "lower", "against": {}}]
+    (line,) = content["headlines"]
+    assert line == {"metric": "mlm.loss", "name": "MLM loss", "better": "lower", "against": {}, "count": None}
+
+
+@pytest.mark.parametrize(
+    ("share", "count", "low", "high"),
+    [(0.5, 10, 0.2366, 0.7634), (0.9, 100, 0.8256, 0.9448), (1.0, 12, 0.7575, 1.0), (0.0, 12, 0.0, 0.2425)],
+)
+def test_the_interval_of_a_share_is_that_of_wilson(share, count, low, high):
+    assert wilson(share, count) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+
+
+def test_of_no_example_every_share_is_possible():
+    assert wilson(0.0, 0) == (0.0, 1.0)
+    assert interval("accuracy", None) == {"accuracy_low": None, "accuracy_high": None}

@@ -24,8 +24,16 @@ def _pretrained(tiny_project):
 
 def test_pretraining_stands_beside_its_baselines(pretrained):
     report = pretraining_report(*pretrained, nsp=True)
-    assert list(report["mlm"]) == ["loss", "perplexity", "accuracy", "unigram_loss", "unigram_accuracy"]
-    assert list(report["nsp"]) == ["accuracy", "overlap_accuracy", "length_accuracy"]
+    bounds = ["accuracy_low", "accuracy_high"]
+    assert list(report["mlm"]) == [
+        *("loss", "perplexity", "accuracy", "unigram_loss", "unigram_accuracy"), *bounds, "masked_tokens"
+    ]  # fmt: skip
+    assert list(report["nsp"]) == ["accuracy", *bounds, "pairs", "overlap_accuracy", "length_accuracy"]
+    for part in report.values():
+        assert part["accuracy_low"] <= part["accuracy"] <= part["accuracy_high"]
+    validation = pretrained[1]
+    assert report["mlm"]["masked_tokens"] == sum(map(len, validation.masked_labels))
+    assert report["nsp"].pop("pairs") == (validation.next_sentence_label >= 0).sum()
     assert report["mlm"]["perplexity"] == pytest.approx(math.exp(report["mlm"]["loss"]))
     assert report["mlm"]["unigram_loss"] < math.log(pretrained[0].encoder.vocab_size)
     assert all(0 <= value <= 1 for value in report["nsp"].values())
@@ -33,7 +41,8 @@ def test_pretraining_stands_beside_its_baselines(pretrained):
 
 def test_without_nsp_the_baselines_remain(pretrained):
     with_nsp, without = (pretraining_report(*pretrained, nsp=nsp) for nsp in (True, False))
-    assert without == with_nsp | {"nsp": with_nsp["nsp"] | {"accuracy": None}}
+    absent = dict.fromkeys(("accuracy", "accuracy_low", "accuracy_high"))
+    assert without == with_nsp | {"nsp": with_nsp["nsp"] | absent}
 
 
 def test_a_loss_that_is_no_number_is_none_and_flagged(pretrained):

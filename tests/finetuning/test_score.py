@@ -70,7 +70,12 @@ def test_a_task_stands_beside_what_it_is_held_against(data, recipe):
     assert list(metrics) == [
         *("loss", "accuracy", "macro_f1", "scratch_loss", "scratch_accuracy", "scratch_macro_f1"),
         *("tfidf_accuracy", "tfidf_macro_f1", "majority_accuracy"),
+        *(f"{score}_{end}" for score in ("accuracy", "macro_f1") for end in ("low", "high")),
+        "examples",
     ]
+    for score in ("accuracy", "macro_f1"):
+        assert metrics[f"{score}_low"] <= metrics[score] <= metrics[f"{score}_high"]
+    assert metrics.pop("examples") == read_json(data / "tasks" / "sentiment" / MANIFEST)["splits"]["test"]["examples"]
     assert all(isinstance(value, float) for value in metrics.values())
     assert metrics["tfidf_accuracy"] == metrics["tfidf_macro_f1"] == 1.0  # one word tells the classes apart
     counts = read_json(data / "tasks" / "sentiment" / MANIFEST)["splits"]["test"]
@@ -106,12 +111,14 @@ def test_the_report_names_what_to_look_at_and_what_it_is_held_against(data, reci
                     "tfidf_accuracy": tfidf,
                     "majority_accuracy": "majority class",
                 },
+                "count": "examples",
             },
             {
                 "metric": "macro_f1",
                 "name": "macro-F1",
                 "better": "higher",
                 "against": {"scratch_macro_f1": scratch, "tfidf_macro_f1": tfidf},
+                "count": "examples",
             },
         ],
         "figures": [

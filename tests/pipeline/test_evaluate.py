@@ -70,7 +70,7 @@ def test_without_nsp_its_accuracy_is_null(tiny_project, tmp_path, write_params, 
     nsp = strict(tmp_path / "metrics.json")["nsp"]
     assert nsp["accuracy"] is None
     assert nsp["overlap_accuracy"] > 0
-    assert "nsp: accuracy -, overlap_accuracy" in capsys.readouterr().out
+    assert "nsp: accuracy -, accuracy_low -, accuracy_high -, pairs 28, overlap_accuracy" in capsys.readouterr().out
 
 
 def test_models_of_another_tokenizer_are_refused(tiny_project, tmp_path):

@@ -76,7 +76,10 @@ def score(
         Baseline(SCRATCH.key, SCRATCH.name, task.scores(test, predictions["scratch"])),
         *task.baselines(dataset),
     ]
-    numbers = scores | {f"{rule.key}_{metric}": value for rule in baselines for metric, value in rule.scores.items()}
+    numbers: dict[str, float | None] = {
+        **scores,
+        **{f"{rule.key}_{metric}": value for rule in baselines for metric, value in rule.scores.items()},
+    }
     details = task.details(test, predictions["pretrained"])
     for metric, bounds in details.intervals.items():
         numbers |= interval(metric, bounds)

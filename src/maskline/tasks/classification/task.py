@@ -203,7 +203,8 @@ def _macro_f1(matrices: NDArray[np.integer]) -> NDArray[np.float64]:
     right = np.diagonal(matrices, axis1=1, axis2=2)
     all_of = matrices.sum(1) + matrices.sum(2)
     f1: NDArray[np.float64] = np.divide(2 * right, all_of, out=np.zeros(right.shape), where=all_of > 0)
-    return f1.mean(1)
+    means: NDArray[np.float64] = f1.mean(1)
+    return means
 
 
 def _logits(model: EncoderModel, texts: Packed, device: torch.device) -> Tensor:
