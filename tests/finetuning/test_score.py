@@ -70,11 +70,11 @@ def test_a_task_stands_beside_what_it_is_held_against(data, recipe):
     assert list(metrics) == [
         *("loss", "accuracy", "macro_f1", "scratch_loss", "scratch_accuracy", "scratch_macro_f1"),
         *("tfidf_accuracy", "tfidf_macro_f1", "majority_accuracy"),
-        *(f"{score}_{end}" for score in ("accuracy", "macro_f1") for end in ("low", "high")),
+        *(f"{name}_{end}" for name in ("accuracy", "macro_f1") for end in ("low", "high")),
         "examples",
     ]
-    for score in ("accuracy", "macro_f1"):
-        assert metrics[f"{score}_low"] <= metrics[score] <= metrics[f"{score}_high"]
+    for name in ("accuracy", "macro_f1"):
+        assert metrics[f"{name}_low"] <= metrics[name] <= metrics[f"{name}_high"]
     assert metrics.pop("examples") == read_json(data / "tasks" / "sentiment" / MANIFEST)["splits"]["test"]["examples"]
     assert all(isinstance(value, float) for value in metrics.values())
     assert metrics["tfidf_accuracy"] == metrics["tfidf_macro_f1"] == 1.0  # one word tells the classes apart

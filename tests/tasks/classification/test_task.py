@@ -6,6 +6,7 @@ import torch
 import transformers
 from torch.nn.functional import cross_entropy
 
+from maskline.core.scores import wilson
 from maskline.model.attention import Layout
 from maskline.model.directory import TokenizerFiles, export, read_model
 from maskline.tasks.classification import task as module
@@ -198,3 +199,16 @@ def test_the_exported_model_is_that_of_transformers(tokenizer, tmp_path):
     again = task.new_model(PARAMS, VOCAB_SIZE, 0.0)
     read_model(tmp_path / "model", "finetune").copy_into(again)
     assert all(torch.equal(a, b) for a, b in zip(again.parameters(), model.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("copies", [1, 100])
+def test_the_bounds_of_a_score_hold_it_and_are_narrow_where_there_are_many_texts(copies):
+    gold, predicted = [0, 0, 0, 1, 1, 2, 2, 2, 2, 2] * copies, [0, 0, 1, 1, 1, 2, 2, 2, 0, 2] * copies
+    task, encoded = classification(), labelled(gold)
+    intervals = task.details(encoded, certain(predicted)).intervals
+    scores = task.scores(encoded, certain(predicted))
+    assert intervals["accuracy"] == wilson(0.8, 10 * copies)
+    low, high = intervals["macro_f1"]
+    assert low < scores["macro_f1"] < high
+    assert (high - low < 0.1) == (copies == 100)
+    assert task.details(encoded, certain(predicted)).intervals == intervals

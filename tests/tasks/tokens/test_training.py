@@ -132,6 +132,8 @@ def test_the_task_is_scored_beside_what_it_is_held_against(trained, tmp_path):
     assert list(result.metrics) == [
         *("loss", "precision", "recall", "f1", "scratch_loss", "scratch_precision", "scratch_recall", "scratch_f1"),
         *("frequent_precision", "frequent_recall", "frequent_f1"),
+        *(f"{name}_{end}" for name in ("f1", "precision", "recall") for end in ("low", "high")),
+        "examples",
     ]
     assert result.metrics["f1"] == result.metrics["scratch_f1"] > result.metrics["frequent_f1"] > 0
     assert result.warnings == []
