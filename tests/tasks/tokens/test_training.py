@@ -143,6 +143,7 @@ def test_the_task_is_scored_beside_what_it_is_held_against(trained, tmp_path):
         "name": "entity F1",
         "better": "higher",
         "against": {"scratch_f1": "without pretraining", "frequent_f1": "most frequent tag of each word"},
+        "count": "examples",
     }
     assert [curve["column"] for curve in report["curves"]] == ["f1", "precision", "recall"]
     rows = read_csv(folder / "score" / "types.csv")
