@@ -11,6 +11,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 setup: $(INSTALLED)
 
 repro: setup
+	python -m pipeline.plan
 	dvc repro
 	python -m pipeline.results
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.cli import OutputDirectory, ParamsFile, counted, run
+from pipeline.cli import OutputDirectory, ParamsFile, counted, run, timed
 from pipeline.kinds import TaskName, examples_of
 
 
@@ -25,7 +25,8 @@ def main(
 
     from maskline.dataset.write import write_dataset
 
-    manifest = write_dataset(data / task, task, settings.dataset, examples_of(settings.kind))
+    with timed(f"dataset@{task}"):
+        manifest = write_dataset(data / task, task, settings.dataset, examples_of(settings.kind))
     typer.echo(f"{data / task}: {manifest['examples']:,} examples of {manifest['read']:,} read")
     typer.echo(counted("splits", {split: counts["examples"] for split, counts in manifest["splits"].items()}))
     typer.echo(counted("dropped", manifest["dropped"]))

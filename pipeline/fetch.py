@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.cli import OutputDirectory, ParamsFile, counted, run
+from pipeline.cli import OutputDirectory, ParamsFile, counted, run, timed
 
 
 def main(
@@ -28,15 +28,16 @@ def main(
     from maskline.sources.open import open_source
 
     # The source answers before anything that was fetched before is replaced.
-    articles = open_source(settings.corpus, settings.compute.workers, typer.echo)
-    manifest = write_corpus(
-        corpus,
-        articles,
-        settings.corpus.min_characters,
-        settings.corpus.validation_fraction,
-        settings.corpus.near_duplicates,
-        report,
-    )
+    with timed("fetch"):
+        articles = open_source(settings.corpus, settings.compute.workers, typer.echo)
+        manifest = write_corpus(
+            corpus,
+            articles,
+            settings.corpus.min_characters,
+            settings.corpus.validation_fraction,
+            settings.corpus.near_duplicates,
+            report,
+        )
     typer.echo(f"{corpus}: {manifest['articles']:,} articles of {manifest['read']:,} read, {manifest['words']:,} words")
     typer.echo(counted("splits", {split: counts["articles"] for split, counts in manifest["splits"].items()}))
     typer.echo(counted("dropped", manifest["dropped"]))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli import OutputDirectory, ParamsFile, run
+from pipeline.cli import OutputDirectory, ParamsFile, run, timed
 
 
 def main(
@@ -25,7 +25,8 @@ def main(
 
     from maskline.reporting.figures import plot_reports
 
-    plot_reports(reports, list(settings.tasks), out)
+    with timed("plot"):
+        plot_reports(reports, list(settings.tasks), out)
 
 
 if __name__ == "__main__":

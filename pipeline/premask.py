@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, run
+from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, run, timed
 
 
 def main(
@@ -24,7 +24,8 @@ def main(
 
     from maskline.examples.premasked import premask
 
-    counts = premask(settings.premask, tokens, tokenizer, out)
+    with timed("premask"):
+        counts = premask(settings.premask, tokens, tokenizer, out)
     typer.echo(
         f"{counts['examples']:,} examples, {counts['masked']:,} masked tokens, "
         f"{counts['is_next']:,} true and {counts['random']:,} random pairs, {counts['no_pair']:,} without -> {out}"

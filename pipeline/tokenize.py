@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, run
+from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, run, timed
 
 
 def main(
@@ -25,15 +25,16 @@ def main(
 
     from maskline.shards.write import write_splits
 
-    splits = write_splits(
-        corpus,
-        tokenizer,
-        tokens,
-        report,
-        language=settings.language,
-        shard_tokens=settings.tokenize.shard_tokens,
-        workers=settings.compute.workers,
-    )
+    with timed("tokenize"):
+        splits = write_splits(
+            corpus,
+            tokenizer,
+            tokens,
+            report,
+            language=settings.language,
+            shard_tokens=settings.tokenize.shard_tokens,
+            workers=settings.compute.workers,
+        )
     for split, counts in splits.items():
         typer.echo(
             f"{tokens / split}: {counts['tokens']:,} tokens, {counts['documents']:,} documents of "

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, run
+from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, run, timed
 
 
 def main(
@@ -25,7 +25,8 @@ def main(
 
     from maskline.vocabulary.learn import learn
 
-    metrics = learn(settings.tokenizer, settings.language, corpus, tokenizer, report)
+    with timed("tokenizer"):
+        metrics = learn(settings.tokenizer, settings.language, corpus, tokenizer, report)
     typer.echo(
         f"{tokenizer}: {metrics['vocab_size']:,} tokens; validation split: {metrics['tokens_per_word']:.2f} tokens per "
         f"word, {metrics['unk_rate']:.3%} [UNK]"

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from maskline.core.storage import write_json
 from tests.contract.graph import covers, stages
 from tests.project import call, change
 
@@ -106,6 +107,21 @@ def test_a_new_kind_and_a_new_preset_rerun_nothing(project):
     shutil.copytree(rooms / "classification", rooms / "moods")
     (project / "presets" / "new.yaml").write_text("# a preset\nseed: 1\n")
     assert not reruns(project)
+
+
+def test_a_run_says_beforehand_what_it_will_do_and_how_long_that_took(project):
+    def plan():
+        return call(project, "python -m pipeline.plan").stdout.splitlines()
+
+    assert plan() == ["nothing to do: every stage is up to date"]
+    change(project, {"pretrain.peak_lr": 0.01})
+    followers = "evaluate, finetune@sentiment, score@sentiment, plot"
+    *stages, here = plan()
+    assert stages == ["to do: pretrain", f"then, where what they read changes: {followers}"]
+    assert here == "altogether up to 1 min, as long as it took here the last time"
+    (project / ".timings" / "pretrain.json").unlink()
+    write_json(project / "reports" / "timing.json", dict.fromkeys(["pretrain", *followers.split(", ")], 90.0))
+    assert plan()[-1] == "altogether up to 8 min, as long as it took on the machine of the README the last time"
 
 
 def test_a_text_of_a_shell_as_name_or_kind_stops_before_anything_runs(project):

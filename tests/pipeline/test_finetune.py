@@ -73,7 +73,7 @@ def test_each_stage_leaves_what_the_next_one_looks_for(folder, capsys):
         == read_json(reports / "scratch" / "metrics.json")["steps"]
     )
     assert sorted(path.stem for path in (folder / ".timings").iterdir()) == [
-        *("finetune@sentiment", "pretrain", "score@sentiment", "scratch@sentiment")
+        *("dataset@sentiment", "finetune@sentiment", "pretrain", "score@sentiment", "scratch@sentiment")
     ]
     # Nothing changes when it is done again, all modules being loaded now, of which a model's manifest has the hash.
     again = []

@@ -147,13 +147,18 @@ def test_a_task_is_switched_on_and_off(project, texts):
 
 
 def test_curves_are_there_while_a_run_trains(project):
+    before = set(project.glob(".runs/*"))
     command = ["dvc", "exp", "run", "-S", "seed=3", "-S", "pretrain.epochs=4", "-S", "pretrain.log_every=1", "pretrain"]
     with subprocess.Popen(
         command, cwd=project, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as running:
         deadline = time.monotonic() + 90
         while not (
-            curves := [path for path in project.glob(".runs/*/train.csv") if len(path.read_text().splitlines()) > 2]
+            curves := [
+                path
+                for path in project.glob(".runs/*/train.csv")
+                if path.parent not in before and len(path.read_text().splitlines()) > 2
+            ]
         ):
             assert time.monotonic() < deadline
             assert running.poll() is None
@@ -193,11 +198,12 @@ def test_killed_and_run_again_is_the_same_as_uninterrupted_and_another_seed_is_n
     assert uninterrupted["premask"] == outs(project)["premask"]
 
     call(project, "rm -r .dvc/cache/runs")  # or DVC would bring the result of that run back instead of running
+    before = set(project.glob(".runs/*"))
     command = ["dvc", "exp", "run", *flags.split(), "pretrain"]
     with subprocess.Popen(
         command, cwd=project, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as running:
-        kill_at_first_state(running, project)
+        kill_at_first_state(running, project, before)
         assert running.wait() != 0
     assert not (project / "data" / "models" / "pretrained").exists()
     assert "seed: 1" in call(project, "git diff params.yaml").stdout
@@ -212,10 +218,10 @@ def test_killed_and_run_again_is_the_same_as_uninterrupted_and_another_seed_is_n
     assert all(row["mlm_loss"] != other["mlm_loss"] for row, other in zip(*curves, strict=False))
 
 
-def kill_at_first_state(running, project):
-    """Kill the stage below `running` as soon as it has saved a state."""
+def kill_at_first_state(running, project, before):
+    """Kill the stage below `running` as soon as it has saved a state in another folder than those of `before`."""
     deadline = time.monotonic() + 60
-    while not list(project.glob(".runs/*/state-*.json")):
+    while all(path.parent in before for path in project.glob(".runs/*/state-*.json")):
         assert time.monotonic() < deadline
         assert running.poll() is None
         time.sleep(0.01)

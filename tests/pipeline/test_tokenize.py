@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from maskline.core.storage import INCOMPLETE, MANIFEST, read_csv, read_json, sha256
+from maskline.core.storage import MANIFEST, read_csv, read_json, sha256
 from maskline.corpus.articles import Article, Source, read_articles
 from maskline.selection.corpus import write_corpus
 from maskline.settings.files import read_yaml
@@ -81,10 +81,21 @@ def test_a_truncated_file_is_one_line(damaged, data):
     assert not (data / "out" / "report").exists()
 
 
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from maskline.core.storage import fresh_directory
+
+fresh_directory(Path(sys.argv[1]))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
 def test_an_interrupted_run_again_is_whole(data):
     run(data)
     whole = files(data / "out")
-    (data / "out" / "tokens" / "train" / MANIFEST).rename(data / "out" / "tokens" / "train" / INCOMPLETE)
+    subprocess.run([sys.executable, "-c", KILLED, str(data / "out" / "tokens" / "train")], check=False)
+    assert not (data / "out" / "tokens" / "train" / MANIFEST).exists()
     (data / "out" / "tokens" / "train" / "tokens-00099.arrow").write_bytes(b"left over")
     assert run(data).returncode == 0
     assert files(data / "out") == whole

@@ -17,7 +17,7 @@ SHORT, LONG = 24, 48
 @pytest.fixture(name="shards", scope="module")
 def _shards(tmp_path_factory):
     directory = tmp_path_factory.mktemp("shards") / "tokens"
-    return TokenShards(write_shards(directory, random_documents(120), shard_tokens=700))
+    return TokenShards(write_shards(directory, random_documents(120, sentences=9), shard_tokens=700))
 
 
 class Cutter:

@@ -113,8 +113,10 @@ def test_an_export_reloads_with_the_same_ids_in_a_fresh_process(made, model):
     lines = ["the play of games", "[MASK] <mask> plays !", "unseen ñ 中", "", "the " * 50]
     command = [sys.executable, "-c", SCRIPT, str(root / model)]
     done = subprocess.run(command, input=json.dumps(lines), capture_output=True, text=True, check=True)
-    single = [encoding.ids for encoding in tokenizer.backend.encode_batch(lines)]
-    pairs = [encoding.ids for encoding in tokenizer.backend.encode_batch(list(zip(lines, lines[::-1], strict=True)))]
+    # To a fine-tuned model, [MASK] in a text is text.
+    backend = tokenizer.plain if model == "tuned/model" else tokenizer.backend
+    single = [encoding.ids for encoding in backend.encode_batch(lines)]
+    pairs = [encoding.ids for encoding in backend.encode_batch(list(zip(lines, lines[::-1], strict=True)))]
     assert json.loads(done.stdout.splitlines()[-1]) == [single, pairs, 32]
     config = read_json(root / model / "config.json")
     assert config["pad_token_id"] == tokenizer.special.pad
