@@ -40,6 +40,7 @@ def test_results_end_with_times_and_the_paths_of_the_figures(tmp_path, write_rep
 def test_no_number_is_cut_at_any_width(monkeypatch, capsys, write_reports, tmp_path, width, terminal):
     write_reports(tmp_path)
     monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")  # of a dumb one, Rich takes no width
     monkeypatch.setattr(Console, "is_terminal", terminal)
     monkeypatch.setattr(sys, "argv", ["results"])
     with pytest.raises(SystemExit):
