@@ -1,5 +1,6 @@
 import importlib
 import json
+import os
 from dataclasses import replace
 from functools import partial
 
@@ -59,7 +60,9 @@ def test_a_table_of_a_pair(encode, tiny_project):
 
 
 def test_all_dimensions_fit_however_narrow_the_terminal(encode, monkeypatch):
+    monkeypatch.setattr(Console, "_environ", os.environ)  # Rich keeps that of its import
     monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "xterm")
     code, output, _ = encode("the painter", "--dimensions", "99")
     assert code == 0
     (row,) = [line.split() for line in output.splitlines() if "[CLS]" in line and "shapes" not in line]

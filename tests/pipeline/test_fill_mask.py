@@ -1,3 +1,4 @@
+import os
 from functools import partial
 
 import pytest
@@ -39,7 +40,9 @@ def test_nothing_is_cut_and_a_file_gets_each_sentence_in_one_line(fill, monkeypa
     fills = [[Fill("riverside-mountain", 0.125, long), Fill("\x1b[1mb", 0.0625, "b")]]
     monkeypatch.setattr("maskline.inference.fill.fill_masks", lambda *_: fills)
     monkeypatch.setattr(Console, "is_terminal", terminal)
+    monkeypatch.setattr(Console, "_environ", os.environ)  # Rich keeps that of its import
     monkeypatch.setenv("COLUMNS", width)
+    monkeypatch.setenv("TERM", "xterm")
     _, output, _ = fill("[MASK]")
     row = next(line for line in output.splitlines() if "0.125" in line)
     assert row.split()[0] == "riverside-mountain"

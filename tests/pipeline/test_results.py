@@ -39,6 +39,7 @@ def test_results_end_with_times_and_the_paths_of_the_figures(tmp_path, write_rep
 @pytest.mark.parametrize("width", range(24, 101, 4))
 def test_no_number_is_cut_at_any_width(monkeypatch, capsys, write_reports, tmp_path, width, terminal):
     write_reports(tmp_path)
+    monkeypatch.setattr(Console, "_environ", os.environ)  # Rich keeps that of its import
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("TERM", "xterm")  # of a dumb one, Rich takes no width
     monkeypatch.setattr(Console, "is_terminal", terminal)

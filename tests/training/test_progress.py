@@ -1,6 +1,8 @@
+import os
 import re
 
 import pytest
+from rich.console import Console
 
 from maskline.training import progress
 from maskline.training.progress import Reporter
@@ -71,6 +73,7 @@ def _line_of(monkeypatch, clock, capsys):
     """Return what gives the line of a terminal of some width, as it is written, after some updates."""
 
     def line_of(width, numbers, total, seconds):
+        monkeypatch.setattr(Console, "_environ", os.environ)  # Rich keeps that of its import
         for name, value in {"COLUMNS": str(width), "FORCE_COLOR": "1", "TERM": "xterm"}.items():
             monkeypatch.setenv(name, value)
         with Reporter("finetune sentiment", total, "bar") as reporter:
