@@ -34,7 +34,8 @@ def main(
     The reference is the committed run (HEAD), or the first folder, or what --reference names. Runs that differ by their
     seed alone become one row. Numbers that were measured on other data than the reference's stand without a difference.
     """
-    from maskline.reporting.comparison import compare, to_text, write_comparison
+    from maskline.reporting.comparison import compare
+    from maskline.reporting.comparison_page import to_text, write_comparison
     from maskline.reporting.runs import read_experiments, read_folder
     from maskline.settings.params import settings_files
 

@@ -11,7 +11,8 @@ from math import sqrt
 import pytest
 
 from maskline.core.errors import UserError
-from maskline.reporting.comparison import compare, to_markdown, to_text, write_comparison
+from maskline.reporting.comparison import compare
+from maskline.reporting.comparison_page import to_markdown, to_text, write_comparison
 from maskline.reporting.lock import Stages
 from maskline.reporting.runs import EVALUATION, Column, Run, read_folder
 

@@ -1,5 +1,6 @@
 """Fine-tuning: all weights and a head on a task (Devlin et al. 2019, sec. 4.1), from pretrained or random weights."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,14 +14,14 @@ from maskline.dataset.read import read_dataset
 from maskline.examples.draws import key
 from maskline.finetuning.objective import FinetuningObjective
 from maskline.finetuning.settings import FinetuneParams, FinetuningSettings
-from maskline.finetuning.task import AnyTask, TaskFactory
+from maskline.finetuning.task import AnyTask, Encoded, TaskFactory
 from maskline.model.directory import ENCODER, POOLER, TokenizerFiles, export, model_card, read_model
 from maskline.model.heads import EncoderModel
 from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.model_files import check_tokenizer, files_for_model
 from maskline.training import distributed
 from maskline.training.devices import choose_loaders, crowding, describe, memory_explained, place, with_precision
-from maskline.training.loop import Cadence, train
+from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import process_reporter
 from maskline.training.states import REPORTS, ResumableRun, identity_of
 
@@ -90,40 +91,32 @@ def finetune(
             for report in REPORTS:
                 sweep(paths.reports / report)
         result = train(objective, recipe, steps, cadence, settings.seed, run, reporter, loaders)
-        if not is_main:
-            return
-        progress = result.progress
-        write_csv(paths.reports / "train.csv", progress.train, objective.train_columns, missing=GAP)
-        write_csv(paths.reports / "validation.csv", progress.validation, objective.validation_columns, missing=GAP)
-        metrics = {
-            "best": progress.best_row(),
-            "last": progress.validation[-1],
-            "steps": progress.step,
-            "examples": {split: len(part.sizes) for split, part in encoded.items()},
-            "cut": {split: part.cut for split, part in encoded.items()},
-            "unk_rate": {split: part.unk_rate for split, part in encoded.items()},
-        }
-        if progress.step < steps:
-            metrics["planned_steps"] = steps
-        write_json(paths.reports / "metrics.json", metrics)
-        write_timing(stage, progress.seconds)
-        model.load_state_dict(result.best_weights)
-        tables = {
-            "Validation": progress.best_row(),
-            "Data": {
-                **{key: value for key, value in dataset.manifest["provenance"].items() if isinstance(value, str)},
-                "licence": dataset.manifest["licence"],
-                **{f"examples ({split})": part["examples"] for split, part in dataset.manifest["splits"].items()},
-            },
-            "Training": {"seed": settings.seed, **recipe.model_dump()},
-            "SHA-256 of the inputs' manifests and of the source": identity["inputs"] | {"source": identity["source"]},
-        }
-        note = f"{escape(task.summary)}; fine-tuned by maskline from {WEIGHTS[paths.start]} weights."
-        card = model_card(f"maskline BERT for {name}", settings.language, tables, note)
-        files = TokenizerFiles(*files_for_model(paths.tokenizer, model.encoder.params.max_positions, fills_masks=False))
-        untrained = () if model.pooled else (POOLER,)
-        export(paths.model, model, task.architecture, files, card, identity, task.config(), untrained=untrained)
-        run.finish()
+        if is_main:
+            write_reports(paths.reports, result.progress, objective, steps, encoded)
+            write_timing(stage, result.progress.seconds)
+            model.load_state_dict(result.best_weights)
+            best = result.progress.best_row()
+            _export(name, task, model, settings, recipe, paths, dataset.manifest, best, identity)
+            run.finish()
+
+
+def write_reports(
+    directory: Path, progress: Progress, objective: FinetuningObjective, steps: int, encoded: Mapping[str, Encoded]
+) -> None:
+    """Write curves and metrics of a finished run of `steps` planned updates; `encoded` has its splits."""
+    write_csv(directory / "train.csv", progress.train, objective.train_columns, missing=GAP)
+    write_csv(directory / "validation.csv", progress.validation, objective.validation_columns, missing=GAP)
+    metrics = {
+        "best": progress.best_row(),
+        "last": progress.validation[-1],
+        "steps": progress.step,
+        "examples": {split: len(part.sizes) for split, part in encoded.items()},
+        "cut": {split: part.cut for split, part in encoded.items()},
+        "unk_rate": {split: part.unk_rate for split, part in encoded.items()},
+    }
+    if progress.step < steps:
+        metrics["planned_steps"] = steps
+    write_json(directory / "metrics.json", metrics)
 
 
 def new_model(task: AnyTask, settings: FinetuningSettings, recipe: FinetuneParams, vocab_size: int) -> EncoderModel:
@@ -159,3 +152,31 @@ def _identity(stage: str, settings: FinetuningSettings, recipe: FinetuneParams, 
     params = {**settings.model_dump(include={"seed", "model"}), "finetune": recipe.model_dump()}
     inputs = {"data": paths.data, "tokenizer": paths.tokenizer}
     return identity_of(stage, params, inputs | ({"pretrained": paths.pretrained} if paths.pretrained else {}))
+
+
+def _export(
+    name: str,
+    task: AnyTask,
+    model: EncoderModel,
+    settings: FinetuningSettings,
+    recipe: FinetuneParams,
+    paths: Paths,
+    manifest: Mapping[str, Any],
+    metrics: Metrics,
+    identity: dict[str, Any],
+) -> None:
+    tables: dict[str, dict[str, Any]] = {
+        "Validation": metrics,
+        "Data": {
+            **{key: value for key, value in manifest["provenance"].items() if isinstance(value, str)},
+            "licence": manifest["licence"],
+            **{f"examples ({split})": part["examples"] for split, part in manifest["splits"].items()},
+        },
+        "Training": {"seed": settings.seed, **recipe.model_dump()},
+        "SHA-256 of the inputs' manifests and of the source": identity["inputs"] | {"source": identity["source"]},
+    }
+    note = f"{escape(task.summary)}; fine-tuned by maskline from {WEIGHTS[paths.start]} weights."
+    card = model_card(f"maskline BERT for {name}", settings.language, tables, note)
+    files = TokenizerFiles(*files_for_model(paths.tokenizer, model.encoder.params.max_positions, fills_masks=False))
+    untrained = () if model.pooled else (POOLER,)
+    export(paths.model, model, task.architecture, files, card, identity, task.config(), untrained=untrained)

@@ -1,6 +1,6 @@
 """Scoring a task on its test split: two models, and the rules that they are read against."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from maskline.core.storage import fresh_directory, write_csv, write_json, write_
 from maskline.dataset.read import read_dataset
 from maskline.finetuning.run import Start
 from maskline.finetuning.settings import FinetuneParams
-from maskline.finetuning.task import AnyTask, Baseline, TaskFactory
+from maskline.finetuning.task import AnyTask, Baseline, Details, TaskFactory
 from maskline.model.directory import POOLER, read_model
 from maskline.model.heads import EncoderModel
 from maskline.tokenization.load import load_tokenizer
@@ -84,9 +84,22 @@ def score(
     for metric, bounds in details.intervals.items():
         numbers |= interval(metric, bounds)
     numbers[EXAMPLES] = len(test.sizes)
-    fresh_directory(report)
+    _write_report(report, name, task, baselines, details)
+    write_json(metrics / METRICS, finite(numbers))
+    warnings = list(details.warnings)
+    if test.cut:
+        total = len(test.sizes)
+        warnings.insert(
+            0, f"{test.cut:,} of {total:,} test examples are longer than {recipe.max_seq_length} tokens and were cut"
+        )
+    return Score(finite(numbers), [f"{name}: {warning}" for warning in warnings])
+
+
+def _write_report(directory: Path, name: str, task: AnyTask, baselines: Sequence[Baseline], details: Details) -> None:
+    """Write the tables, and which numbers to look at first beside what they are held against."""
+    fresh_directory(directory)
     for file, table in details.tables.items():
-        write_csv(report / file, table.rows, table.columns)
+        write_csv(directory / file, table.rows, table.columns)
     headlines = [
         Headline(
             metric,
@@ -98,16 +111,8 @@ def score(
         for metric, title in task.metrics.items()
     ]
     curves = [CurveSpec(metric, title) for metric, title in task.metrics.items()]
-    Report(name, headlines, details.figures, curves).write(report / REPORT)
-    write_manifest(report, {})
-    write_json(metrics / METRICS, finite(numbers))
-    warnings = list(details.warnings)
-    if test.cut:
-        total = len(test.sizes)
-        warnings.insert(
-            0, f"{test.cut:,} of {total:,} test examples are longer than {recipe.max_seq_length} tokens and were cut"
-        )
-    return Score(finite(numbers), [f"{name}: {warning}" for warning in warnings])
+    Report(name, headlines, details.figures, curves).write(directory / REPORT)
+    write_manifest(directory, {})
 
 
 def load_model(task: AnyTask, directory: Path, stage: str, data: Path) -> EncoderModel:

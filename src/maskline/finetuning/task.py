@@ -132,3 +132,11 @@ class TaskFactory(Protocol):
 
     def __call__(self, recipe: Any, manifest: Mapping[str, Any]) -> AnyTask:
         """Return a task by `recipe`, its section `finetune`, and the manifest of its examples."""
+
+
+def label_config(labels: Sequence[str]) -> dict[str, Any]:
+    """Return what the config of a model says of its classes, as `transformers` names it."""
+    return {
+        "id2label": {str(number): label for number, label in enumerate(labels)},
+        "label2id": {label: number for number, label in enumerate(labels)},
+    }

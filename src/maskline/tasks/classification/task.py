@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from maskline.core.scores import FigureSpec, wilson
 from maskline.dataset.read import Columns, Dataset
 from maskline.examples.batches import by_length
-from maskline.finetuning.task import Baseline, Details, Metrics, Table
+from maskline.finetuning.task import Baseline, Details, Metrics, Table, label_config
 from maskline.model.heads import EncoderModel
 from maskline.model.inputs import layout_of, move
 from maskline.model.modes import evaluating
@@ -87,11 +87,7 @@ class Classification:
 
     def config(self) -> dict[str, Any]:
         """Return the labels."""
-        return {
-            "id2label": {str(number): label for number, label in enumerate(self.labels)},
-            "label2id": {label: number for number, label in enumerate(self.labels)},
-            "problem_type": "single_label_classification",
-        }
+        return {**label_config(self.labels), "problem_type": "single_label_classification"}
 
     def new_model(self, params: ModelParams, vocab_size: int, dropout: float) -> ClassificationModel:
         """Return the network."""

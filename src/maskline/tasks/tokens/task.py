@@ -15,7 +15,7 @@ from maskline.core.scores import FigureSpec
 from maskline.dataset.read import Columns, Dataset
 from maskline.examples.batches import by_length
 from maskline.finetuning.settings import FinetuneParams
-from maskline.finetuning.task import Baseline, Details, Metrics, Table
+from maskline.finetuning.task import Baseline, Details, Metrics, Table, label_config
 from maskline.model.heads import EncoderModel
 from maskline.model.inputs import layout_of, move
 from maskline.model.modes import evaluating
@@ -100,10 +100,7 @@ class Tokens:
 
     def config(self) -> dict[str, Any]:
         """Return the tags."""
-        return {
-            "id2label": {str(number): label for number, label in enumerate(self.labels)},
-            "label2id": {label: number for number, label in enumerate(self.labels)},
-        }
+        return label_config(self.labels)
 
     def new_model(self, params: ModelParams, vocab_size: int, dropout: float) -> TokenModel:
         """Return the network."""
