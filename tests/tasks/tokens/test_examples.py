@@ -162,7 +162,7 @@ def test_a_split_of_the_source_is_held_out_whole(tmp_path):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"tokens": ["a", "b"], "ner_tags": ["O"]}, r"a.jsonl has 2 words and 1 tags in one sentence: mend it$"),
+        ({"tokens": ["a", "b"], "ner_tags": ["O"]}, r"a.jsonl has 2 words and 1 tags in one sentence: correct it$"),
         ({"tokens": [], "ner_tags": ["O"]}, r"a.jsonl has 0 words and 1 tags in one sentence"),
         ({"words": ["a"], "ner_tags": ["O"]}, r"a.jsonl has no column tokens: it has words, ner_tags$"),
         ({"tokens": ["a"], "tags": ["O"]}, r"a.jsonl has no column ner_tags: it has tokens, tags$"),

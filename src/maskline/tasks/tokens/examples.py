@@ -81,7 +81,7 @@ class Examples:
         for record in part.records:
             raw, tags = (_list(record, column, part.name) for column in columns)
             if len(raw) != len(tags):
-                raise UserError(f"{part.name} has {len(raw)} words and {len(tags)} tags in one sentence: mend it")
+                raise UserError(f"{part.name} has {len(raw)} words and {len(tags)} tags in one sentence: correct it")
             unknown = [tag for tag in tags if tag not in ids]
             self._unknown.update(unknown)
             if unknown:
