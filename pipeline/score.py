@@ -11,6 +11,7 @@ def main(
     params: ParamsFile = Path("params.yaml"),
     data: InputDirectory = Path("data/tasks"),
     tokenizer: InputDirectory = Path("data/tokenizer"),
+    pretrained: InputDirectory = Path("data/models/pretrained"),
     models: InputDirectory = Path("data/models"),
     reports: OutputDirectory = Path("reports/tasks"),
 ) -> None:
@@ -35,6 +36,7 @@ def main(
             chosen.finetune,
             data / task,
             tokenizer,
+            pretrained,
             {"pretrained": models / task, "scratch": models / f"{task}-scratch"},
             reports / task,
             reports / task / "score",

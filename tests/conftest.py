@@ -302,8 +302,9 @@ def _write_tiny_project(root):
     pretrained = PretrainingModel(params.model, vocab_size)
     pretrained.reset(torch.Generator().manual_seed(0))
     export(models / "pretrained", pretrained, "BertForPreTraining", files, "", {})
+    started = {"inputs": {"pretrained": sha256(models / "pretrained" / MANIFEST)}}
     task = make_task(settings.finetune, manifest)
     for seed, name in enumerate(("sentiment", "sentiment-scratch")):
         classifier = task.new_model(params.model, vocab_size, 0.0)
         classifier.reset(torch.Generator().manual_seed(seed))
-        export(models / name, classifier, task.architecture, files, "", {}, task.config())
+        export(models / name, classifier, task.architecture, files, "", started, task.config())

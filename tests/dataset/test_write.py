@@ -34,6 +34,29 @@ def test_examples_come_back_with_the_index_of_their_label(tmp_path):
     assert str(tmp_path) not in str(manifest)
 
 
+def test_each_example_has_an_id_that_follows_from_it_alone(tmp_path):
+    write(tmp_path / "a", PAIRS)
+    write(tmp_path / "b", [("another text", "good"), *reversed(PAIRS)])
+    first, second = (
+        {
+            text: id_
+            for columns in read_dataset(tmp_path / name, name).splits.values()
+            for id_, text in zip(columns["id"], columns["text"], strict=True)
+        }
+        for name in "ab"
+    )
+    assert len(set(first.values())) == len(first) == 60
+    assert first.items() <= second.items()
+    assert all(re.fullmatch("[0-9a-f]{16}", id_) for id_ in first.values())
+
+
+def test_copies_in_a_split_that_is_given_have_ids_of_their_own(tmp_path):
+    write(tmp_path / "mood", PAIRS, {"test": [("held out", "good"), ("Held out", "good"), ("held out", "bad")]})
+    ids = read_dataset(tmp_path / "mood", "mood").splits["test"]["id"]
+    assert [id_.partition("-")[2] for id_ in ids] == ["", "2", "3"]
+    assert len({id_.partition("-")[0] for id_ in ids}) == 1
+
+
 def test_what_is_dropped_is_counted(tmp_path):
     extra = [
         ("neither", "neutral"),

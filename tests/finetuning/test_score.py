@@ -39,6 +39,7 @@ def scored(data, recipe, reports="reports", **changes):
         recipe.model_copy(update=changes),
         data / "tasks" / "sentiment",
         data / "tokenizer",
+        data / "models" / "pretrained",
         models,
         folder,
         folder / "score",
@@ -52,7 +53,7 @@ def change_weights(directory, **values):
     for name, value in values.items():
         weights[f"classifier.{name}"] = torch.tensor(value).expand_as(weights[f"classifier.{name}"]).contiguous()
     save_file(weights, directory / WEIGHTS, {"format": "pt"})
-    write_manifest(directory, {})
+    write_manifest(directory, {"inputs": read_json(directory / MANIFEST)["inputs"]})
 
 
 def strict(path):
@@ -195,6 +196,10 @@ def test_the_test_split_is_what_is_scored(data, recipe, monkeypatch):
     ]
 
 
+def another_pretrained(data):
+    write_manifest(data / "models" / "pretrained", {"other": True})
+
+
 def other_tokenizer(data):
     params = tokenizer_params(vocab_size=200)
     save(train(lambda: ["another text"], params, "en"), data / "tokenizer", params, {})
@@ -228,6 +233,10 @@ def without_a_weight(data):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
+        (
+            another_pretrained,
+            r"sentiment was fine-tuned from another model than .*: run `dvc repro finetune@sentiment`$",
+        ),
         (other_tokenizer, r"sentiment was made with another tokenizer than .*: run `dvc repro finetune@sentiment`$"),
         (other_labels, r"models/sentiment has id2label .*'1': 'positive'.* .*'1': 'other'.*: run `dvc repro finetune@"),
         (labels_in_another_order, r"models/sentiment-scratch has id2label .*: run `dvc repro scratch@sentiment`$"),

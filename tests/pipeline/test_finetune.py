@@ -16,6 +16,8 @@ from tests.training.runs import CPU, pretraining_paths
 
 TEXTS = [(f"w{9 + number % 80} w{7 + number % 2} w{number // 2}", number % 2) for number in range(99)]
 
+SCORED = ("classes.csv", "confusion.csv", "examples.md", "manifest.json", "predictions.csv", "report.json")
+
 
 @pytest.fixture(name="folder")
 def _folder(tmp_path, monkeypatch):
@@ -63,7 +65,7 @@ def test_each_stage_leaves_what_the_next_one_looks_for(folder, capsys):
     assert sorted(path.relative_to(reports).as_posix() for path in reports.rglob("*") if path.is_file()) == [
         *(f"finetune/{name}" for name in ("metrics.json", "train.csv", "validation.csv")),
         "metrics.json",
-        *(f"score/{name}" for name in ("classes.csv", "confusion.csv", "manifest.json", "report.json")),
+        *(f"score/{name}" for name in SCORED),
         *(f"scratch/{name}" for name in ("metrics.json", "train.csv", "validation.csv")),
     ]
     assert [*read_csv(reports / "score" / "confusion.csv")[0]] == ["label", "predicted", "count"]

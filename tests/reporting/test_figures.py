@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from matplotlib.text import Text
 
@@ -267,6 +268,16 @@ def test_bars_show_each_number_by_its_name():
     figure = figures.bars("ner: F1 by type", spec, [{"type": "LOC", "f1": "0.75"}, {"type": "PER", "f1": "0"}])
     assert {"LOC", "PER", "0.750", "0.000", "F1"} <= set(texts(figure))
     assert [bar.get_width() for bar in figure.axes[0].patches] == [0.75, 0]
+
+
+def test_a_scatter_has_a_point_for_each_row():
+    spec = FigureSpec("pairs", "scatter", "pairs.csv", "cosine", x="gold score", y="gold", value="cosine")
+    rows = [{"gold": "0", "cosine": "-0.5"}, {"gold": "5", "cosine": "1"}, {"gold": "2.5", "cosine": ""}]
+    axes = figures.scatter("sts: cosine", spec, rows).axes[0]
+    drawn = axes.collections[0].get_offsets().filled(np.nan)
+    assert drawn[:2].tolist() == [[0, -0.5], [5, 1]]
+    assert np.isnan(drawn[2, 1])
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("gold score", "cosine")
 
 
 def test_nothing_is_left_of_a_task_that_is_switched_off(tmp_path, write_reports):

@@ -38,13 +38,16 @@ class FigureSpec:
     """A figure of a table that lies beside the report."""
 
     name: str
-    shape: Literal["matrix", "bars"]
-    """matrix: how often each of `y` was taken for each of `x`; bars: `x` for each of `y`, by rows."""
+    shape: Literal["matrix", "bars", "scatter"]
+    """matrix: how often each of `y` was taken for each of `x`; bars: a share for each of `y`, by rows; scatter: a point
+    for each row, `value` over the column `y`."""
     table: str
     """The CSV file."""
     title: str
     x: str
+    """What stands below."""
     y: str
+    """A column."""
     value: str
     """The column of numbers."""
 

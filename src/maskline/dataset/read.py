@@ -11,6 +11,8 @@ from maskline.corpus.split import TaskSplit
 
 SPLITS: tuple[TaskSplit, ...] = ("train", "validation", "test")
 
+ID = "id"
+"""The column that every task has, whatever its kind."""
 Columns = dict[str, list[Any]]
 """Column -> its values, one for each example."""
 

@@ -1,12 +1,13 @@
 """The examples of a task on disk: without duplicates, split by a hash of what copies share.
 
-`data/tasks/<task>/{train,validation,test}.parquet` have the columns of the kind of task; the manifest says where the
-examples come from, how many there are, and what was left out and why.
+`data/tasks/<task>/{train,validation,test}.parquet` have the columns of the kind of task, and `id`; the manifest says
+where the examples come from, how many there are, and what was left out and why.
 """
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -16,13 +17,14 @@ import pyarrow.parquet as pq
 from maskline.core.errors import UserError
 from maskline.core.storage import atomic, fresh_directory, write_manifest
 from maskline.corpus.split import TaskSplit, task_split_of
-from maskline.dataset.read import SPLITS
+from maskline.dataset.read import ID, SPLITS
 from maskline.dataset.source import DatasetSource, Part, Reader, open_records
 
 if TYPE_CHECKING:
     from maskline.dataset.settings import DatasetSettings
 
 ROW_GROUP = 10_000
+ID_DIGITS = 16
 
 Row = Mapping[str, Any]
 S_contra = TypeVar("S_contra", bound="DatasetSettings", contravariant=True)
@@ -38,6 +40,8 @@ class Example:
     """What copies must agree in, such as the label: where they do not, none of them is kept."""
     row: Row
     """Column -> value."""
+    id: str | None = None
+    """As the source has it; None: one is made of the key."""
 
 
 class Examples(Protocol[S_contra]):
@@ -81,6 +85,7 @@ class _Kept:
     """Which examples are kept, counting all of them."""
 
     read: int = 0
+    ids: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
     splits: dict[TaskSplit, list[Row]] = field(default_factory=lambda: {split: [] for split in SPLITS})
     held_out: set[str] = field(default_factory=set)
@@ -90,7 +95,7 @@ class _Kept:
     def hold_out(self, split: TaskSplit, examples: Iterable[Example]) -> None:
         """Take a split as the source gives it: scores are compared on it, so that all of it stays."""
         for example in examples:
-            self.splits[split].append(example.row)
+            self._append(split, example)
             self.held_out.add(example.key)
 
     def divide(self, examples: Iterable[Example], fractions: tuple[float, float]) -> None:
@@ -109,7 +114,14 @@ class _Kept:
         kept = {key: example for key, example in first.items() if key not in disputed}
         self.duplicates += sum(copies[key] - 1 for key in kept)
         for key, example in kept.items():
-            self.splits[task_split_of(key, *fractions)].append(example.row)
+            self._append(task_split_of(key, *fractions), example)
+
+    def _append(self, split: TaskSplit, example: Example) -> None:
+        """Keep an example under an id of its own."""
+        name = example.id or sha256(example.key.encode(errors="backslashreplace")).hexdigest()[:ID_DIGITS]
+        self.ids[name] += 1
+        number = self.ids[name]
+        self.splits[split].append({ID: name if number == 1 else f"{name}-{number}", **example.row})
 
 
 def write_dataset(directory: Path, name: str, settings: S_contra, examples: Examples[S_contra]) -> dict[str, Any]:
@@ -123,7 +135,7 @@ def write_dataset(directory: Path, name: str, settings: S_contra, examples: Exam
     kept = _select(source, settings, examples)
     facts = examples.facts(settings, kept.splits, section)
     _check_splits(section, {split: len(rows) for split, rows in kept.splits.items()})
-    schema = examples.schema(settings)
+    schema = pa.schema([(ID, pa.string()), *examples.schema(settings)])
     fresh_directory(directory)
     for split, rows in kept.splits.items():
         with atomic(directory / f"{split}.parquet") as path:

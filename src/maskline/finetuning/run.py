@@ -10,7 +10,8 @@ import torch
 from maskline.core.errors import UserError
 from maskline.core.storage import GAP, sweep, write_csv, write_json, write_timing
 from maskline.core.text import escape
-from maskline.dataset.read import read_dataset
+from maskline.corpus.split import TaskSplit
+from maskline.dataset.read import ID, Dataset, read_dataset
 from maskline.examples.draws import key
 from maskline.finetuning.objective import FinetuningObjective
 from maskline.finetuning.settings import FinetuneParams, FinetuningSettings
@@ -64,9 +65,8 @@ def finetune(
     tokenizer = load_tokenizer(paths.tokenizer)
     dataset = read_dataset(paths.data, name)
     task = make_task(recipe, dataset.manifest)
-    encoded = {
-        split: task.encode(dataset.splits[split], tokenizer, recipe.max_seq_length) for split in ("train", "validation")
-    }
+    splits: tuple[TaskSplit, ...] = ("train", "validation")
+    encoded = {split: task.encode(dataset.splits[split], tokenizer, recipe.max_seq_length) for split in splits}
     model = new_model(task, settings, recipe, tokenizer.vocab_size)
     if paths.pretrained:
         load_pretrained(model, paths.pretrained, paths.tokenizer)
@@ -92,7 +92,7 @@ def finetune(
                 sweep(paths.reports / report)
         result = train(objective, recipe, steps, cadence, settings.seed, run, reporter, loaders)
         if is_main:
-            write_reports(paths.reports, result.progress, objective, steps, encoded)
+            write_reports(paths.reports, result.progress, objective, steps, encoded, dataset)
             write_timing(stage, result.progress.seconds)
             model.load_state_dict(result.best_weights)
             best = result.progress.best_row()
@@ -101,7 +101,12 @@ def finetune(
 
 
 def write_reports(
-    directory: Path, progress: Progress, objective: FinetuningObjective, steps: int, encoded: Mapping[str, Encoded]
+    directory: Path,
+    progress: Progress,
+    objective: FinetuningObjective,
+    steps: int,
+    encoded: Mapping[TaskSplit, Encoded],
+    dataset: Dataset,
 ) -> None:
     """Write curves and metrics of a finished run of `steps` planned updates; `encoded` has its splits."""
     write_csv(directory / "train.csv", progress.train, objective.train_columns, missing=GAP)
@@ -110,7 +115,7 @@ def write_reports(
         "best": progress.best_row(),
         "last": progress.validation[-1],
         "steps": progress.step,
-        "examples": {split: len(part.sizes) for split, part in encoded.items()},
+        "examples": {split: len(dataset.splits[split][ID]) for split in encoded},
         "cut": {split: part.cut for split, part in encoded.items()},
         "unk_rate": {split: part.unk_rate for split, part in encoded.items()},
     }

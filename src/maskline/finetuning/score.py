@@ -9,11 +9,20 @@ import torch
 
 from maskline.core.errors import UserError
 from maskline.core.scores import METRICS, REPORT, CurveSpec, Headline, Report, finite, interval
-from maskline.core.storage import fresh_directory, write_csv, write_json, write_manifest
-from maskline.dataset.read import read_dataset
+from maskline.core.storage import (
+    MANIFEST,
+    fresh_directory,
+    read_manifest,
+    sha256,
+    write_csv,
+    write_json,
+    write_manifest,
+)
+from maskline.dataset.read import ID, read_dataset
+from maskline.finetuning.cases import write_cases
 from maskline.finetuning.run import Start
 from maskline.finetuning.settings import FinetuneParams
-from maskline.finetuning.task import AnyTask, Baseline, Details, TaskFactory
+from maskline.finetuning.task import AnyTask, Baseline, Details, Pretrained, TaskFactory
 from maskline.model.directory import POOLER, read_model
 from maskline.model.heads import EncoderModel
 from maskline.tokenization.load import load_tokenizer
@@ -39,6 +48,7 @@ def score(
     recipe: FinetuneParams,
     data: Path,
     tokenizer: Path,
+    pretrained: Path,
     models: Mapping[Start, Path],
     metrics: Path,
     report: Path,
@@ -55,6 +65,7 @@ def score(
         recipe: that both models were trained by.
         data: the examples.
         tokenizer: the one that both models were made with.
+        pretrained: the model that fine-tuning started from.
         models: where the fine-tuned model is, and the same network trained from random weights.
         metrics: where metrics.json goes.
         report: where all else goes.
@@ -71,26 +82,29 @@ def score(
         model = load_model(task, directory, f"{STAGES[start]}@{name}", data).to(device)
         check_tokenizer(directory, tokenizer, f"{STAGES[start]}@{name}")
         predictions[start] = task.predict(model, test, device)
+    check_start(models["pretrained"], pretrained, f"{STAGES['pretrained']}@{name}")
     scores: dict[str, float] = task.scores(test, predictions["pretrained"])
     baselines = [
         Baseline(SCRATCH.key, SCRATCH.name, task.scores(test, predictions["scratch"])),
-        *task.baselines(dataset),
+        *task.baselines(dataset, Pretrained(pretrained, loaded, device)),
     ]
     numbers: dict[str, float | None] = {
         **scores,
         **{f"{rule.key}_{metric}": value for rule in baselines for metric, value in rule.scores.items()},
     }
-    details = task.details(test, predictions["pretrained"])
+    details = task.details(dataset.splits["test"], test, predictions["pretrained"])
+    ids = dataset.splits["test"][ID]
     for metric, bounds in details.intervals.items():
         numbers |= interval(metric, bounds)
-    numbers[EXAMPLES] = len(test.sizes)
+    numbers[EXAMPLES] = len(ids)
     _write_report(report, name, task, baselines, details)
+    write_cases(report, name, ids, details.cases)
+    write_manifest(report, {})
     write_json(metrics / METRICS, finite(numbers))
     warnings = list(details.warnings)
     if test.cut:
-        total = len(test.sizes)
         warnings.insert(
-            0, f"{test.cut:,} of {total:,} test examples are longer than {recipe.max_seq_length} tokens and were cut"
+            0, f"{test.cut:,} of {len(ids):,} test examples are longer than {recipe.max_seq_length} tokens and were cut"
         )
     return Score(finite(numbers), [f"{name}: {warning}" for warning in warnings])
 
@@ -112,7 +126,19 @@ def _write_report(directory: Path, name: str, task: AnyTask, baselines: Sequence
     ]
     curves = [CurveSpec(metric, title) for metric, title in task.metrics.items()]
     Report(name, headlines, details.figures, curves).write(directory / REPORT)
-    write_manifest(directory, {})
+
+
+def check_start(model: Path, pretrained: Path, stage: str) -> None:
+    """Refuse a model that was fine-tuned from another one than that in `pretrained`.
+
+    Raises:
+        UserError: it was, or that directory is incomplete.
+    """
+    read_manifest(pretrained, "pretrain")
+    if read_manifest(model, stage).get("inputs", {}).get("pretrained") != sha256(pretrained / MANIFEST):
+        raise UserError(
+            f"{model} was fine-tuned from another model than the one in {pretrained}: run `dvc repro {stage}`"
+        )
 
 
 def load_model(task: AnyTask, directory: Path, stage: str, data: Path) -> EncoderModel:

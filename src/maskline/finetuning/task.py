@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -23,7 +24,7 @@ class Encoded(Protocol):
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """(N,) tokens of each example."""
+        """(N,) tokens of each sequence: an example is one or, where it is read in windows, several."""
 
     @property
     def cut(self) -> int:
@@ -53,6 +54,29 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Case:
+    """How a test example came out."""
+
+    gold: str
+    predicted: str
+    probability: float | None
+    """Of what is predicted, as the model has it; None where it gives none."""
+    error: float
+    """0 where it is right; else the larger, the worse."""
+    text: str
+    """The example, for a page. The table of predictions has no text: it may be other people's."""
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """The encoder that fine-tuning started from, which some baselines use as it is."""
+
+    directory: Path
+    tokenizer: LoadedTokenizer
+    device: torch.device
+
+
+@dataclass(frozen=True)
 class Details:
     """What there is to see of the predictions on the test split, beside the scores."""
 
@@ -63,6 +87,8 @@ class Details:
     """Score -> the bounds of its 95 % confidence interval."""
     warnings: Sequence[str]
     """What a reader of the scores has to know."""
+    cases: Sequence[Case]
+    """One for each example, in their order."""
 
 
 E = TypeVar("E", bound=Encoded)
@@ -103,7 +129,7 @@ class Task(Protocol[E, B, P]):
         """Return a split as the model reads it, no example longer than `max_seq_length` tokens."""
 
     def batch(self, encoded: E, rows: NDArray[np.int64]) -> B:
-        """Return the examples `rows` as a batch; other processes call it."""
+        """Return the sequences `rows` as a batch; other processes call it."""
 
     def targets(self, batch: B) -> dict[str, float]:
         """Return under `loss` what the summed loss is divided by, and under `tokens` the real tokens."""
@@ -117,11 +143,11 @@ class Task(Protocol[E, B, P]):
     def scores(self, encoded: E, predictions: P) -> Metrics:
         """Return `loss`, the mean over the targets in nats, and the scores of `metrics`."""
 
-    def baselines(self, dataset: Dataset) -> list[Baseline]:
+    def baselines(self, dataset: Dataset, pretrained: Pretrained) -> list[Baseline]:
         """Return what the scores on the test split are read against, beside the same network from random weights."""
 
-    def details(self, encoded: E, predictions: P) -> Details:
-        """Return what there is to see of the predictions on the test split."""
+    def details(self, examples: Columns, encoded: E, predictions: P) -> Details:
+        """Return what there is to see of the predictions on the test split, of which `encoded` has the `examples`."""
 
 
 AnyTask = Task[Any, Any, Any]

@@ -289,7 +289,19 @@ def bars(title: str, spec: FigureSpec, rows: Sequence[Mapping[str, str]]) -> "Fi
     return figure
 
 
-SHAPES = {"matrix": matrix, "bars": bars}
+def scatter(title: str, spec: FigureSpec, rows: Sequence[Mapping[str, str]]) -> "Figure":
+    """Return a point for each row: its number over that of the column `y`."""
+    from matplotlib.figure import Figure
+
+    columns = to_series(rows, [spec.y, spec.value], title)
+    figure = Figure(figsize=(5.2, 4.4))
+    axes = figure.add_subplot()
+    axes.scatter(columns[spec.y], columns[spec.value], s=9, color=BLUE, alpha=0.35, linewidths=0)
+    axes.set(title=fitted(title, 48, 2), xlabel=spec.x, ylabel=spec.value.replace("_", " "))
+    return figure
+
+
+SHAPES = {"matrix": matrix, "bars": bars, "scatter": scatter}
 """Shape of a figure in a report -> what draws it."""
 
 

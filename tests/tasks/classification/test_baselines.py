@@ -5,6 +5,9 @@ from maskline.dataset.read import Dataset
 from maskline.tasks.classification.baselines import majority_accuracy, tfidf_predictions
 from maskline.tasks.classification.task import Classification
 
+UNUSED = None
+"""The baselines need no encoder."""
+
 
 def test_majority_is_that_of_training():
     test = np.array([0, 0, 0, 1])
@@ -69,7 +72,7 @@ def test_the_baseline_is_given_what_the_network_is_given():
     scores = {}
     for weights in ([1, 1], [0.526, 10]):
         task = Classification(["bad", "good"], np.array(weights, np.float32))
-        scores[task.balanced] = task.baselines(Dataset({}, splits))[0].scores
+        scores[task.balanced] = task.baselines(Dataset({}, splits), UNUSED)[0].scores
     assert scores[True]["macro_f1"] > scores[False]["macro_f1"]
     assert scores[True]["accuracy"] < scores[False]["accuracy"]
 
@@ -80,7 +83,7 @@ def test_the_baselines_learn_from_training_and_are_scored_on_the_test_split():
         "validation": columns(["fine", "poor"], [1, 0]),
         "test": columns(["fine", "poor", "poor", "fine", "poor"], [1, 0, 0, 0, 0]),
     }
-    tfidf, majority = Classification(["bad", "good"], np.ones(2, np.float32)).baselines(Dataset({}, splits))
+    tfidf, majority = Classification(["bad", "good"], np.ones(2, np.float32)).baselines(Dataset({}, splits), UNUSED)
     assert (tfidf.key, majority.key) == ("tfidf", "majority")
     # Of bad, 3 of 4 are found and nothing else; of good, the one, and another.
     assert tfidf.scores == {"accuracy": 0.8, "macro_f1": (2 * 0.75 / 1.75 + 2 / 3) / 2}

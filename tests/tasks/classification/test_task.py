@@ -7,6 +7,7 @@ import transformers
 from torch.nn.functional import cross_entropy
 
 from maskline.core.scores import wilson
+from maskline.finetuning.task import Case
 from maskline.model.attention import Layout
 from maskline.model.directory import TokenizerFiles, export, read_model
 from maskline.tasks.classification import task as module
@@ -39,6 +40,10 @@ def new_model(task):
 def labelled(labels):
     """Return examples of which the labels alone matter."""
     return LabelledTexts(EncodedTexts([np.zeros(3, np.int64)] * len(labels), 0, 0.0), np.array(labels))
+
+
+def texts(count):
+    return {"text": [f"text {number}" for number in range(count)]}
 
 
 def certain(classes, count=3):
@@ -114,7 +119,7 @@ def test_the_loss_of_what_was_held_impossible_is_finite():
 
 
 def test_details_by_hand():
-    details = classification().details(labelled([0, 0, 0, 2, 2]), certain([0, 0, 2, 2, 2]))
+    details = classification().details(texts(5), labelled([0, 0, 0, 2, 2]), certain([0, 0, 2, 2, 2]))
     confusion = details.tables["confusion.csv"]
     assert confusion.columns == ("label", "predicted", "count")
     assert [(row["label"], row["predicted"]) for row in confusion.rows] == [(a, b) for a in LABELS for b in LABELS]
@@ -130,10 +135,12 @@ def test_details_by_hand():
     assert details.warnings == []
     (figure,) = details.figures
     assert (figure.table, figure.x, figure.y, figure.value) == ("confusion.csv", "predicted", "label", "count")
+    assert details.cases[0] == Case("negative", "negative", 1.0, 0.0, "text 0")
+    assert details.cases[2] == Case("negative", "positive", 1.0, 1.0, "text 2")
 
 
 def test_a_model_that_names_one_class_is_called_out():
-    details = classification().details(labelled([0, 1, 1]), certain([1, 1, 1]))
+    details = classification().details(texts(3), labelled([0, 1, 1]), certain([1, 1, 1]))
     assert details.warnings == ["every test text is predicted as neutral: the accuracy is that of naming one class"]
 
 
@@ -205,10 +212,10 @@ def test_the_exported_model_is_that_of_transformers(tokenizer, tmp_path):
 def test_the_bounds_of_a_score_hold_it_and_are_narrow_where_there_are_many_texts(copies):
     gold, predicted = [0, 0, 0, 1, 1, 2, 2, 2, 2, 2] * copies, [0, 0, 1, 1, 1, 2, 2, 2, 0, 2] * copies
     task, encoded = classification(), labelled(gold)
-    intervals = task.details(encoded, certain(predicted)).intervals
+    intervals = task.details(texts(len(gold)), encoded, certain(predicted)).intervals
     scores = task.scores(encoded, certain(predicted))
     assert intervals["accuracy"] == wilson(0.8, 10 * copies)
     low, high = intervals["macro_f1"]
     assert low < scores["macro_f1"] < high
     assert (high - low < 0.1) == (copies == 100)
-    assert task.details(encoded, certain(predicted)).intervals == intervals
+    assert task.details(texts(len(gold)), encoded, certain(predicted)).intervals == intervals

@@ -32,6 +32,8 @@ O, B_LOC, I_LOC, B_PER, I_PER = range(5)  # noqa: E741
 CLS, SEP, UNK = SPECIAL.cls, SPECIAL.sep, SPECIAL.unk
 PARAMS = params({"model.initializer_range": 0.2}).model
 TASK = Tokens(LABELS)
+UNUSED = None
+"""The baseline needs no encoder."""
 
 
 @pytest.fixture(name="tokenizer", scope="module")
@@ -246,7 +248,7 @@ def test_scores_by_hand(tokenizer):
     found = predictions([B_PER, O, B_LOC], [O, B_PER, O, B_LOC, O], [B_LOC], [B_LOC, I_LOC])
     # Gold: Ann, Parisian, New York, York, Paris, Paris. Found: Ann, ".", Parisian, New, York, Paris Paris.
     assert TASK.scores(encoded, found) == {"loss": 1.5, "precision": 3 / 6, "recall": 3 / 6, "f1": 6 / 12}
-    details = TASK.details(encoded, found)
+    details = TASK.details(SENTENCES, encoded, found)
     table = details.tables["types.csv"]
     assert table.columns == ("type", "precision", "recall", "f1", "support")
     assert table.rows == [
@@ -256,13 +258,16 @@ def test_scores_by_hand(tokenizer):
     assert details.warnings == []
     (figure,) = details.figures
     assert (figure.shape, figure.table, figure.y, figure.value) == ("bars", "types.csv", "type", "f1")
+    first, second, *_ = details.cases
+    assert (first.gold, first.predicted, first.error) == ("0-0:PER", "0-0:PER 2-2:LOC", 1)
+    assert (second.gold, second.predicted, second.error) == ("1-1:PER 3-4:LOC", "1-1:PER 3-3:LOC", 2)
 
 
 def test_where_nothing_is_predicted_it_is_said(tokenizer):
     encoded = TASK.encode(SENTENCES, tokenizer, 16)
     nothing = predictions([O, O, O], [O, I_PER, O, O, I_LOC], [I_LOC], [O, O])
     assert TASK.scores(encoded, nothing) == {"loss": 1.5, "precision": 0.0, "recall": 0.0, "f1": 0.0}
-    details = TASK.details(encoded, nothing)
+    details = TASK.details(SENTENCES, encoded, nothing)
     assert details.warnings == ["no entity was predicted: every score is 0"]
     assert [row["support"] for row in details.tables["types.csv"].rows] == [4, 2]
 
@@ -307,6 +312,6 @@ def test_the_baseline_learns_from_training_alone_and_is_scored_on_the_test_split
         "validation": columns((["Paris"], [B_LOC])),
         "test": columns((["New", "York", "in", "Ann"], [B_LOC, I_LOC, O, O]), (["Paris", "York"], [B_LOC, I_LOC])),
     }
-    (rule,) = TASK.baselines(Dataset({}, splits))
+    (rule,) = TASK.baselines(Dataset({}, splits), UNUSED)
     assert rule.key == "frequent"
     assert rule.scores == {"precision": 1 / 2, "recall": 1 / 2, "f1": 2 / 4}

@@ -5,7 +5,7 @@ import pytest
 import torch
 import transformers
 
-from maskline.core.storage import read_csv, read_json
+from maskline.core.storage import MANIFEST, fresh_directory, read_csv, read_json, sha256, write_manifest
 from maskline.dataset.read import read_dataset
 from maskline.finetuning.run import Paths, finetune
 from maskline.finetuning.score import load_model, score
@@ -123,12 +123,19 @@ def test_the_pooler_that_nothing_trained_stays_out(trained):
     load_encoder(trained / "model", "scratch@ner")
 
 
-def test_the_task_is_scored_beside_what_it_is_held_against(trained, tmp_path):
-    root = shutil.copytree(trained, tmp_path / "root")
+def scored(trained, tmp_path, recipe):
+    """Score the model as both, as if it had been fine-tuned from an empty folder; return the reports and the result."""
+    root, folder = shutil.copytree(trained, tmp_path / "root"), tmp_path / "reports"
+    pretrained = fresh_directory(root / "pretrained")
+    write_manifest(pretrained, {})
+    write_manifest(root / "model", {"inputs": {"pretrained": sha256(pretrained / MANIFEST)}})
     models = {"pretrained": root / "model", "scratch": root / "model"}
-    recipe = SETTINGS.task("ner").finetune
-    folder = tmp_path / "reports"
-    result = score("ner", make_task, recipe, root / "task", root / "tokenizer", models, folder, folder / "score", CPU)
+    data, tokenizer = root / "task", root / "tokenizer"
+    return folder, score("ner", make_task, recipe, data, tokenizer, pretrained, models, folder, folder / "score", CPU)
+
+
+def test_the_task_is_scored_beside_what_it_is_held_against(trained, tmp_path):
+    folder, result = scored(trained, tmp_path, SETTINGS.task("ner").finetune)
     assert list(result.metrics) == [
         *("loss", "precision", "recall", "f1", "scratch_loss", "scratch_precision", "scratch_recall", "scratch_f1"),
         *("frequent_precision", "frequent_recall", "frequent_f1"),
@@ -150,18 +157,13 @@ def test_the_task_is_scored_beside_what_it_is_held_against(trained, tmp_path):
     assert [row["type"] for row in rows] == ["LOC", "PER"]
     assert sum(int(row["support"]) for row in rows) == sum(
         tag in {LABELS.index("B-LOC"), LABELS.index("B-PER")}
-        for tags in read_dataset(root / "task", "ner").splits["test"]["tags"]
+        for tags in read_dataset(trained / "task", "ner").splits["test"]["tags"]
         for tag in tags
     )
 
 
 def test_cut_sentences_are_counted(trained, tmp_path):
-    models = {"pretrained": trained / "model", "scratch": trained / "model"}
-    recipe = SETTINGS.task("ner").finetune.model_copy(update={"max_seq_length": 4})
-    folder = tmp_path / "reports"
-    result = score(
-        "ner", make_task, recipe, trained / "task", trained / "tokenizer", models, folder, folder / "score", CPU
-    )
+    _, result = scored(trained, tmp_path, SETTINGS.task("ner").finetune.model_copy(update={"max_seq_length": 4}))
     test = read_dataset(trained / "task", "ner").splits["test"]["words"]
     lengths = [sum(3 if "-" in word else 1 for word in words) for words in test]
     cut = sum(length > 2 for length in lengths)

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from maskline.core.scores import FigureSpec, wilson
 from maskline.dataset.read import Columns, Dataset
 from maskline.examples.batches import by_length
-from maskline.finetuning.task import Baseline, Details, Metrics, Table, label_config
+from maskline.finetuning.task import Baseline, Case, Details, Metrics, Pretrained, Table, label_config
 from maskline.model.heads import EncoderModel
 from maskline.model.inputs import layout_of, move
 from maskline.model.modes import evaluating
@@ -128,7 +128,7 @@ class Classification:
         loss = -np.log(np.maximum(of_truth, np.finfo(np.float32).tiny)).mean()
         return {"loss": float(loss), **self._scores(encoded.labels, predictions.argmax(1))}
 
-    def baselines(self, dataset: Dataset) -> list[Baseline]:
+    def baselines(self, dataset: Dataset, pretrained: Pretrained) -> list[Baseline]:  # noqa: ARG002  # of a protocol
         """Return the majority class, and logistic regression on TF-IDF."""
         splits = dataset.splits
         test = np.array(splits["test"]["label"], np.int64)
@@ -145,7 +145,7 @@ class Classification:
             Baseline("majority", "majority class", {"accuracy": majority}),
         ]
 
-    def details(self, encoded: LabelledTexts, predictions: NDArray[np.float32]) -> Details:
+    def details(self, examples: Columns, encoded: LabelledTexts, predictions: NDArray[np.float32]) -> Details:
         """Return the confusion matrix and the scores of each class."""
         predicted, classes = predictions.argmax(1), range(len(self.labels))
         matrix = confusion_matrix(encoded.labels, predicted, labels=classes)
@@ -177,7 +177,23 @@ class Classification:
                 "macro_f1": (float(np.quantile(macro_f1, 0.025)), float(np.quantile(macro_f1, 0.975))),
             },
             warnings,
+            self._cases(examples, encoded.labels, predictions),
         )
+
+    def _cases(self, examples: Columns, labels: NDArray[np.int64], probabilities: NDArray[np.float32]) -> list[Case]:
+        """Return how each text came out; of the wrong, the surest are the worst."""
+        return [
+            Case(
+                gold=self.labels[label],
+                predicted=self.labels[best],
+                probability=float(row[best]),
+                error=0.0 if best == label else float(row[best]),
+                text=text,
+            )
+            for text, label, best, row in zip(
+                examples["text"], labels, probabilities.argmax(1), probabilities, strict=True
+            )
+        ]
 
     def _scores(self, labels: NDArray[Any], predicted: NDArray[Any]) -> Metrics:
         """Return accuracy and macro-F1; a class that is neither there nor predicted counts with an F1 of 0."""

@@ -15,12 +15,12 @@ from maskline.core.scores import FigureSpec
 from maskline.dataset.read import Columns, Dataset
 from maskline.examples.batches import by_length
 from maskline.finetuning.settings import FinetuneParams
-from maskline.finetuning.task import Baseline, Details, Metrics, Table, label_config
+from maskline.finetuning.task import Baseline, Case, Details, Metrics, Pretrained, Table, label_config
 from maskline.model.heads import EncoderModel
 from maskline.model.inputs import layout_of, move
 from maskline.model.modes import evaluating
 from maskline.model.settings import ModelParams
-from maskline.tasks.tokens.entities import Matches
+from maskline.tasks.tokens.entities import Entity, Matches, entities
 from maskline.tasks.tokens.examples import TAGS, WORDS
 from maskline.tasks.tokens.model import TokenModel
 from maskline.tokenization.load import LoadedTokenizer
@@ -169,14 +169,14 @@ class Tokens:
         matches = self._matches(encoded.tags, predictions.tags)
         return {"loss": predictions.loss / max(1, predictions.targets), **matches.scores(self.types)}
 
-    def baselines(self, dataset: Dataset) -> list[Baseline]:
+    def baselines(self, dataset: Dataset, pretrained: Pretrained) -> list[Baseline]:  # noqa: ARG002  # of a protocol
         """Return the most frequent tag of each word."""
         test = dataset.splits["test"]
         predicted = most_frequent_tags(dataset.splits["train"], test[WORDS])
         scores = self._matches(test[TAGS], predicted).scores(self.types)
         return [Baseline("frequent", "most frequent tag of each word", scores)]
 
-    def details(self, encoded: TaggedSentences, predictions: Predictions) -> Details:
+    def details(self, examples: Columns, encoded: TaggedSentences, predictions: Predictions) -> Details:
         """Return the scores of each type of entity."""
         matches = self._matches(encoded.tags, predictions.tags)
         rows = [{"type": name, **matches.scores([name]), "support": matches.gold[name]} for name in self.types]
@@ -192,7 +192,16 @@ class Tokens:
             [FigureSpec("types", "bars", "types.csv", "entity F1 by type", x="F1 (test split)", y="type", value="f1")],
             _intervals(np.array(counts)),
             warnings,
+            [
+                self._case(words, gold, tags)
+                for words, gold, tags in zip(examples[WORDS], encoded.tags, predictions.tags, strict=True)
+            ],
         )
+
+    def _case(self, words: list[str], gold: Iterable[int], predicted: Iterable[int]) -> Case:
+        """Return how a sentence came out: its entities as first word, last word and type."""
+        there, found = set(entities(self._names(gold))), set(entities(self._names(predicted)))
+        return Case(_spelled(there), _spelled(found), None, float(len(there ^ found)), " ".join(words))
 
     def _matches(self, gold: Sequence[Iterable[int]], predicted: Sequence[Iterable[int]]) -> Matches:
         return Matches((self._names(one), self._names(other)) for one, other in zip(gold, predicted, strict=True))
@@ -232,6 +241,10 @@ def _intervals(counts: NDArray[np.int64]) -> dict[str, tuple[float, float]]:
         "recall": correct / np.maximum(1, gold),
     }
     return {name: (float(np.quantile(x, 0.025)), float(np.quantile(x, 0.975))) for name, x in scores.items()}
+
+
+def _spelled(found: Iterable[Entity]) -> str:
+    return " ".join(f"{entity.start}-{entity.end - 1}:{entity.type}" for entity in sorted(found)) or "none"
 
 
 def _logits(model: EncoderModel, batch: TaggedBatch, device: torch.device) -> Tensor:
