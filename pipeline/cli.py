@@ -18,6 +18,10 @@ from pipeline import INTERRUPTED, leave
 
 ParamsFile = Annotated[Path, typer.Option("--params", help="The parameters.", dir_okay=False)]
 InputDirectory = Annotated[Path, typer.Option(help="A directory that an earlier stage wrote.", file_okay=False)]
+EncoderDirectory = Annotated[
+    Path | None,
+    typer.Option(help="A directory that an earlier stage wrote; without it, that of `encoder`.", file_okay=False),
+]
 OutputDirectory = Annotated[Path, typer.Option(help="Where to write; replaced when it exists.", file_okay=False)]
 
 AGAIN_SECONDS = 1.0

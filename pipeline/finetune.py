@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, run
+from pipeline.cli import EncoderDirectory, InputDirectory, OutputDirectory, ParamsFile, run
 from pipeline.kinds import TaskName, factory_of
 
 
@@ -10,8 +10,8 @@ def main(
     task: TaskName,
     params: ParamsFile = Path("params.yaml"),
     data: InputDirectory = Path("data/tasks"),
-    pretrained: InputDirectory = Path("data/models/pretrained"),
-    tokenizer: InputDirectory = Path("data/tokenizer"),
+    pretrained: EncoderDirectory = None,
+    tokenizer: EncoderDirectory = None,
     models: OutputDirectory = Path("data/models"),
     reports: OutputDirectory = Path("reports/tasks"),
 ) -> None:
@@ -28,7 +28,9 @@ def main(
     from maskline.finetuning.run import Paths, finetune
     from maskline.training.distributed import process_group
 
-    paths = Paths(data / task, tokenizer, models / task, reports / task / "finetune", pretrained)
+    encoder = training.encoder
+    model, pieces = pretrained or Path(encoder.model), tokenizer or Path(encoder.tokenizer)
+    paths = Paths(data / task, pieces, models / task, reports / task / "finetune", model)
     with process_group(training.compute) as device:
         finetune(task, factory_of(kind), training, paths, device)
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, numbers, run, timed
+from pipeline.cli import EncoderDirectory, InputDirectory, OutputDirectory, ParamsFile, numbers, run, timed
 from pipeline.kinds import TaskName, factory_of
 
 
@@ -10,8 +10,8 @@ def main(
     task: TaskName,
     params: ParamsFile = Path("params.yaml"),
     data: InputDirectory = Path("data/tasks"),
-    tokenizer: InputDirectory = Path("data/tokenizer"),
-    pretrained: InputDirectory = Path("data/models/pretrained"),
+    tokenizer: EncoderDirectory = None,
+    pretrained: EncoderDirectory = None,
     models: InputDirectory = Path("data/models"),
     reports: OutputDirectory = Path("reports/tasks"),
 ) -> None:
@@ -24,7 +24,7 @@ def main(
     from maskline.settings.params import load
 
     settings = load(params)  # before torch is imported: a mistake in it is told at once
-    chosen = settings.task(task)
+    chosen, encoder = settings.task(task), settings.encoder
 
     from maskline.finetuning.score import score
     from maskline.training.devices import choose_device
@@ -35,8 +35,8 @@ def main(
             factory_of(chosen.kind),
             chosen.finetune,
             data / task,
-            tokenizer,
-            pretrained,
+            tokenizer or Path(encoder.tokenizer),
+            pretrained or Path(encoder.model),
             {"pretrained": models / task, "scratch": models / f"{task}-scratch"},
             reports / task,
             reports / task / "score",

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, run
+from pipeline.cli import EncoderDirectory, InputDirectory, OutputDirectory, ParamsFile, run
 from pipeline.kinds import TaskName, factory_of
 
 
@@ -10,7 +10,7 @@ def main(
     task: TaskName,
     params: ParamsFile = Path("params.yaml"),
     data: InputDirectory = Path("data/tasks"),
-    tokenizer: InputDirectory = Path("data/tokenizer"),
+    tokenizer: EncoderDirectory = None,
     models: OutputDirectory = Path("data/models"),
     reports: OutputDirectory = Path("reports/tasks"),
 ) -> None:
@@ -27,7 +27,8 @@ def main(
     from maskline.finetuning.run import Paths, finetune
     from maskline.training.distributed import process_group
 
-    paths = Paths(data / task, tokenizer, models / f"{task}-scratch", reports / task / "scratch")
+    pieces = tokenizer or Path(training.encoder.tokenizer)
+    paths = Paths(data / task, pieces, models / f"{task}-scratch", reports / task / "scratch")
     with process_group(training.compute) as device:
         finetune(task, factory_of(kind), training, paths, device)
 

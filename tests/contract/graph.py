@@ -11,7 +11,7 @@ SOURCE = "src/maskline/"
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of dvc.yaml, under the name that follows `pipeline.`; of a foreach, for one task and its kind."""
+    """A stage of dvc.yaml, under the name that follows `pipeline.`; of a task's line, for one task and its kind."""
 
     name: str
     content: dict[str, Any]
@@ -59,24 +59,30 @@ def written(root=ROOT):
 
 def stages(content=None, root=ROOT):
     """Return every stage, one for each task of a foreach; of `content` in place of what dvc.yaml holds."""
-    tasks = read_yaml(root / "params.yaml")["tasks"]
+    params = read_yaml(root / "params.yaml")
+    encoder = {f"${{encoder.{key}}}": value for key, value in params["encoder"].items()}
     found = []
     for name, stage in (content or written(root))["stages"].items():
-        if "foreach" in stage:
-            found += [Stage(name, _fill(stage["do"], task, kind), task, kind) for task, kind in tasks.items()]
-        else:
-            found.append(Stage(name, stage))
+        if stage.get("foreach") == "${tasks}":
+            found += [
+                Stage(name, _fill(stage["do"], encoder | {"${key}": task, "${item}": kind}), task, kind)
+                for task, kind in params["tasks"].items()
+            ]
+        else:  # that of encoders has one item, and nothing in it depends on that
+            found.append(Stage(name, stage.get("do", stage)))
     return found
 
 
-def _fill(content, task, kind):
+def _fill(content, values):
     match content:
         case str():
-            return content.replace("${key}", task).replace("${item}", kind)
+            for place, value in values.items():
+                content = content.replace(place, value)
+            return content
         case list():
-            return [_fill(part, task, kind) for part in content]
+            return [_fill(part, values) for part in content]
         case dict():
-            return {_fill(key, task, kind): _fill(value, task, kind) for key, value in content.items()}
+            return {_fill(key, values): _fill(value, values) for key, value in content.items()}
         case _:
             return content
 

@@ -15,7 +15,7 @@ from tests.contract.imports import closure, room_of
 from tests.project import ROOT, tracked
 
 STAGES = stages()
-SHARED = {"seed", "corpus", "tasks", "masking", "model", "compute", "finetune"}
+SHARED = {"seed", "corpus", "tasks", "masking", "model", "compute", "finetune", "imports", "encoder"}
 """Sections of params.yaml that belong to no single stage."""
 
 REPORTS = {"fetch": "corpus", "plot": "figures", "finetune": "tasks", "scratch": "tasks", "score": "tasks"}
@@ -102,14 +102,20 @@ def test_reports_lie_in_the_folder_of_their_stage():
 
 def test_every_task_has_a_line_of_stages_of_its_own():
     lines = {name for name, content in written()["stages"].items() if "foreach" in content}
-    assert lines == {"dataset", "finetune", "scratch", "score"}
-    assert {content["foreach"] for content in written()["stages"].values() if "foreach" in content} == {"${tasks}"}
+    assert lines == {"dataset", "finetune", "scratch", "score", "imported"}
+    loops = {name: content["foreach"] for name, content in written()["stages"].items() if "foreach" in content}
+    assert loops.pop("imported") == "${imports}"
+    assert set(loops.values()) == {"${tasks}"}
 
 
 def test_only_the_name_and_kind_of_a_task_reach_dvc_yaml():
     """Both name a file or a folder that a stage depends on: a text of a shell stops there, before anything runs."""
     text = (ROOT / "dvc.yaml").read_text()
-    assert set(re.findall(r"\$\{[^}]*\}?", text)) == {"${tasks}", "${key}", "${item}"}
+    assert set(re.findall(r"\$\{[^}]*\}?", text)) == {
+        *("${tasks}", "${key}", "${item}", "${imports}"),
+        *("${encoder.model}", "${encoder.tokenizer}"),  # deps alone: another text there is a missing file
+    }
+    assert not re.search(r"cmd:.*\$\{(?!key\})", text)
     assert not {"vars", "params"} & set(written())
     for stage in STAGES:
         if stage.task:

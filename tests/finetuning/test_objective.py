@@ -23,7 +23,7 @@ def objective(data, changes=None, weights=(1.0, 1.0)):
     training, validation = (
         task.encode(splits[split], tokenizer, settings.recipe.max_seq_length) for split in ("train", "validation")
     )
-    model = new_model(task, settings, settings.recipe, VOCAB_SIZE)
+    model = new_model(task, settings.model, settings.recipe, VOCAB_SIZE, settings.seed)
     return FinetuningObjective(task, model, training, validation, settings.recipe, settings.seed, CPU)
 
 

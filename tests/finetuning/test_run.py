@@ -1,6 +1,7 @@
 import os
 import shutil
 import signal
+from dataclasses import replace
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from maskline.finetuning import run as finetuning_run
 from maskline.finetuning.objective import FinetuningObjective
 from maskline.finetuning.run import Paths, finetune, load_pretrained, new_model
 from maskline.finetuning.score import load_model
+from maskline.imports.convert import import_encoder
 from maskline.model.directory import WEIGHTS, read_model
 from maskline.tasks.classification.task import make_task
 from tests.finetuning.conftest import LABELS
@@ -234,7 +236,7 @@ def test_both_starts_have_the_same_random_head_and_another_encoder(mine, monkeyp
 
 def model_of(data, changes=None):
     chosen = tiny_params(changes).finetuning("sentiment")
-    return new_model(task_of(data), chosen, chosen.recipe, VOCAB_SIZE)
+    return new_model(task_of(data), chosen.model, chosen.recipe, VOCAB_SIZE, chosen.seed)
 
 
 def test_the_encoder_is_the_pretrained_one(mine):
@@ -314,3 +316,31 @@ def test_random_weights_need_no_pretrained_model(mine):
     shutil.rmtree(mine / "out")
     tune(settings(), paths(mine, start="scratch"))
     assert (mine / "tuned" / "sentiment" / MANIFEST).is_file()
+
+
+@pytest.fixture(name="elsewhere")
+def _elsewhere(mine, tmp_path):
+    """The pretrained model imported, under another architecture than that of params.yaml: where the data lies."""
+    changes = {"imported.source": "directory", "imported.directory": str(mine / "out" / "best")}
+    import_encoder(tiny_params(changes).imported, mine / "imported" / "best", mine / "imported" / "tokenizer", "en")
+    return mine
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_an_imported_encoder_brings_its_architecture(elsewhere, start):
+    chosen = tiny_params({"model.layers": 1, "model.hidden": 24}).finetuning("sentiment")
+    where = replace(
+        paths(elsewhere, start=start, pretrained="imported"), tokenizer=elsewhere / "imported" / "tokenizer"
+    )
+    tune(chosen, where)
+    saved = read_model(elsewhere / "tuned" / "sentiment", "finetune")
+    assert (saved.params.layers, saved.params.hidden) == (2, 16)
+
+
+def test_sequences_longer_than_an_imported_encoder_reads_are_refused(elsewhere):
+    recipe = settings(max_seq_length=32).recipe.model_copy(update={"max_seq_length": 33})
+    where = replace(paths(elsewhere, pretrained="imported"), tokenizer=elsewhere / "imported" / "tokenizer")
+    with pytest.raises(
+        UserError, match=r"finetune.max_seq_length 33 is longer than the 32 tokens that the encoder reads"
+    ):
+        tune(settings().model_copy(update={"recipe": recipe}), where)

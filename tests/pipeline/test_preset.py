@@ -70,14 +70,14 @@ def test_a_preset_switches_tasks_on_and_off(tmp_path):
     shutil.copy(ROOT / PARAMS, tmp_path)
     path = tmp_path / "p.yaml"
     path.write_text("# entities\ntasks: {ner: tokens}\ntasks/ner.yaml:\n  dataset: {word_prefix: a-}\n")
-    printed = flags(path, tmp_path / PARAMS)
+    printed = flags(path, reference=tmp_path / PARAMS)
     assert printed[1::2] == ["~tasks.sentiment", "+tasks.ner=tokens", "tasks/ner.yaml:dataset.word_prefix=a-"]
     written = through_dvc(printed[1::2], tmp_path)
     assert written["params.yaml"]["tasks"] == {"ner": "tokens"}
     assert load(tmp_path / PARAMS).task("ner").kind == "tokens"
     path.write_text("# other\ntasks/ner.yaml:\n  dataset: {word_prefix: a-}\n")
     with pytest.raises(UserError, match=r"tasks/ner.yaml belongs to no task that is switched on"):
-        flags(path, ROOT / PARAMS)
+        flags(path, reference=ROOT / PARAMS)
 
 
 def test_without_any_task_params_yaml_is_whole(tmp_path):
@@ -118,7 +118,7 @@ tasks/sentiment.yaml:
 pretrain: {steps: null, epochs: 5, peak_lr: 5e-5, nsp: false}
 """
     )
-    printed = " ".join(flags(path, ROOT / PARAMS)).split()
+    printed = " ".join(flags(path, reference=ROOT / PARAMS)).split()
     path.rename(tmp_path / "preset")
     assert through_dvc(printed[1::2], tmp_path) == expected(read_yaml(tmp_path / "preset"))
 
@@ -150,7 +150,7 @@ def fails(tmp_path, content):
     path = tmp_path / "p.yaml"
     path.write_text(content)
     with pytest.raises(UserError) as error:
-        flags(path, ROOT / PARAMS)
+        flags(path, reference=ROOT / PARAMS)
     return str(error.value)
 
 
@@ -184,6 +184,18 @@ def test_every_key_comes_back_or_is_refused(key):
     assert (override.key_or_group, override.package, override.value()) == (f"corpus.sample.members.{key}", None, "a")
 
 
+def test_of_several_presets_the_later_has_the_last_word(tmp_path):
+    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    first.write_text("# a\nseed: 1\nmodel: {layers: 4}\ntasks: {}\n")
+    second.write_text("# b\nseed: 2\ntasks: {ner: tokens}\n")
+    assert flags(first, second, reference=ROOT / PARAMS)[1::2] == [
+        "seed=2", "model.layers=4", "~tasks.sentiment", "+tasks.ner=tokens",
+    ]  # fmt: skip
+    second.write_text("# b\nmodel: {heads: 7}\n")
+    with pytest.raises(UserError, match=r"a\.yaml and .*b\.yaml: model: hidden 128 is not divisible"):
+        flags(first, second, reference=ROOT / PARAMS)
+
+
 def test_keys_that_are_no_text_are_refused(tmp_path):
     assert "1 is no key of" in fails(tmp_path, "1: {a: 2}")
     assert "7: " in fails(tmp_path, "corpus: {sample: {members: {7: a.json}}}")
@@ -192,7 +204,7 @@ def test_keys_that_are_no_text_are_refused(tmp_path):
 def test_the_languages_of_a_sample_are_keys(tmp_path):
     path = tmp_path / "p.yaml"
     path.write_text("# scripts\ncorpus: {sample: {members: {zh-Hans: a.json, no: b.json}}}")
-    assert flags(path, ROOT / PARAMS)[1::2] == [
+    assert flags(path, reference=ROOT / PARAMS)[1::2] == [
         "+corpus.sample.members.zh-Hans=a.json", "+corpus.sample.members.no=b.json",
     ]  # fmt: skip
 
@@ -205,7 +217,7 @@ def test_a_summary_that_is_not_utf_8_ends_no_list(tmp_path):
 def test_a_byte_order_mark_is_no_part_of_a_summary(tmp_path):
     (tmp_path / "a.yaml").write_text("# of an editor\nseed: 1\n", encoding="utf-8-sig")
     assert summary(tmp_path / "a.yaml") == "of an editor"
-    assert flags(tmp_path / "a.yaml", PARAMS) == ["-S", "seed=1"]
+    assert flags(tmp_path / "a.yaml", reference=PARAMS) == ["-S", "seed=1"]
 
 
 def test_a_folder_without_presets_is_no_empty_list(tmp_path):

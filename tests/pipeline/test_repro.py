@@ -146,6 +146,20 @@ def test_a_task_is_switched_on_and_off(project, texts):
     call(project, "git restore . && dvc checkout --force")
 
 
+def test_an_encoder_of_others_stands_in_for_the_one_pretrained_here(project):
+    call(project, "cp -r data/models/sentiment theirs")
+    done = call(
+        project,
+        "dvc exp run -n other $(python -m pipeline.preset imported) -S model.layers=1 -S imported.source=directory "
+        "-S imported.directory=theirs score@sentiment",
+    )
+    assert set(ran(done.stdout)) == {"imported@encoder", *(f"{s}@sentiment" for s in ("finetune", "scratch", "score"))}
+    assert "left out, as nothing here has such weights: classifier.bias, classifier.weight" in done.stdout
+    for name in ("sentiment", "sentiment-scratch"):
+        assert read_json(project / "data" / "models" / name / "config.json")["num_hidden_layers"] == 2
+    assert not ran(call(project, "dvc repro score@sentiment").stdout)
+
+
 def test_curves_are_there_while_a_run_trains(project):
     before = set(project.glob(".runs/*"))
     command = ["dvc", "exp", "run", "-S", "seed=3", "-S", "pretrain.epochs=4", "-S", "pretrain.log_every=1", "pretrain"]

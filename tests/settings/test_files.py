@@ -63,7 +63,7 @@ def test_aliases_that_expand_without_end_do_not(tmp_path, key):
 def test_a_value_is_quoted_in_short_where_a_bomb_stands_for_it(tmp_path):
     path = tmp_path / "params.yaml"
     (path.parent / "p.yaml").write_text(f"# a bomb\nseed: {BOMB.splitlines()[0][4:]}\n")
-    assert "seed is ['lol', 'lol'," in fault(flags, tmp_path / "p.yaml", PARAMS)
+    assert "seed is ['lol', 'lol'," in fault(flags, tmp_path / "p.yaml")
     nested = "&a [lol, lol, lol, lol, lol, lol, lol]"
     for name in "bcdefgh":
         nested = f"&{name} [{nested}, {', '.join([f'*{chr(ord(name) - 1)}'] * 6)}]"

@@ -93,6 +93,17 @@ def test_the_reference_is_accepted_and_cannot_be_changed_afterwards():
         ("pretrain__steps", None, "params.yaml: pretrain: give steps or epochs"),
         ("pretrain__epochs", 2, "params.yaml: pretrain: give steps or epochs"),
         ("pretrain__final_seq_length", 512, "pretrain.final_seq_length 512 is longer than model.max_positions 128"),
+        (
+            "encoder__model",
+            "data/imported/model",
+            "data/imported/model was trained with another tokenizer than data/tok",
+        ),
+        (
+            "encoder__model",
+            "data/models/other",
+            "encoder.model is 'data/models/other': input should be 'data/models/pr",
+        ),
+        ("imported__source", "directory", "imported: source is directory, and directory is null: name one that"),
         ("pretrain__final_seq_length", 128, "final_seq_length 128 is not longer than max_seq_length 128: raise it, or"),
         ("pretrain__final_share", 1, "params.yaml: pretrain.final_share is 1: input should be less than 1"),
         ("pretrain__steps", 100, "params.yaml: pretrain: warmup_steps 100 leaves nothing of 100 steps"),

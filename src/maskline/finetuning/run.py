@@ -16,8 +16,9 @@ from maskline.examples.draws import key
 from maskline.finetuning.objective import FinetuningObjective
 from maskline.finetuning.settings import FinetuneParams, FinetuningSettings
 from maskline.finetuning.task import AnyTask, Encoded, TaskFactory
-from maskline.model.directory import ENCODER, POOLER, TokenizerFiles, export, model_card, read_model
+from maskline.model.directory import ENCODER, POOLER, TokenizerFiles, export, model_card, read_model, read_shape
 from maskline.model.heads import EncoderModel
+from maskline.model.settings import ModelParams
 from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.model_files import check_tokenizer, files_for_model
 from maskline.training import distributed
@@ -65,11 +66,17 @@ def finetune(
     tokenizer = load_tokenizer(paths.tokenizer)
     dataset = read_dataset(paths.data, name)
     task = make_task(recipe, dataset.manifest)
+    shape, vocab_size = read_shape(paths.tokenizer) or (settings.model, tokenizer.vocab_size)
+    if recipe.max_seq_length > shape.max_positions:
+        raise UserError(
+            f"finetune.max_seq_length {recipe.max_seq_length} is longer than the {shape.max_positions} tokens that the "
+            "encoder reads: shorten it"
+        )
     splits: tuple[TaskSplit, ...] = ("train", "validation")
     encoded = {split: task.encode(dataset.splits[split], tokenizer, recipe.max_seq_length) for split in splits}
-    model = new_model(task, settings, recipe, tokenizer.vocab_size)
+    model = new_model(task, shape, recipe, vocab_size, settings.seed)
     if paths.pretrained:
-        load_pretrained(model, paths.pretrained, paths.tokenizer)
+        load_pretrained(model, paths.pretrained, paths.tokenizer, settings.encoder.stage)
     place(model, settings.compute, device)
     objective = FinetuningObjective(task, model, encoded["train"], encoded["validation"], recipe, settings.seed, device)
     steps = recipe.total_steps(objective.updates)
@@ -124,29 +131,31 @@ def write_reports(
     write_json(directory / "metrics.json", metrics)
 
 
-def new_model(task: AnyTask, settings: FinetuningSettings, recipe: FinetuneParams, vocab_size: int) -> EncoderModel:
-    """Return the network of `task` with the random weights of `settings.seed`, and the dropout of `recipe`."""
-    architecture = settings.model.model_copy(update={"dropout": recipe.dropout})
+def new_model(
+    task: AnyTask, architecture: ModelParams, recipe: FinetuneParams, vocab_size: int, seed: int
+) -> EncoderModel:
+    """Return the network of `task` with the random weights of `seed`, and the dropout of `recipe`."""
+    architecture = architecture.model_copy(update={"dropout": recipe.dropout})
     model = task.new_model(architecture, vocab_size, recipe.dropout)
-    model.reset(torch.Generator().manual_seed(int(key(settings.seed, "classifier weights")[0] >> 1)))
+    model.reset(torch.Generator().manual_seed(int(key(seed, "classifier weights")[0] >> 1)))
     return model
 
 
-def load_pretrained(model: EncoderModel, directory: Path, tokenizer: Path) -> None:
+def load_pretrained(model: EncoderModel, directory: Path, tokenizer: Path, stage: str = "pretrain") -> None:
     """Take the encoder of a pretrained model; a pooler that pretraining did not train stays random, as the head does.
 
     Raises:
         UserError: the model has another architecture or tokenizer.
     """
-    saved = read_model(directory, "pretrain")
-    check_tokenizer(directory, tokenizer, "pretrain")
+    saved = read_model(directory, stage)
+    check_tokenizer(directory, tokenizer, stage)
     expected = model.encoder.params
     fields = ("layers", "hidden", "heads", "intermediate", "activation", "max_positions", "layer_norm_eps")
     for field in fields:
         if getattr(saved.params, field) != getattr(expected, field):
             raise UserError(
                 f"{directory} has {field} {getattr(saved.params, field)}, params.yaml says model.{field} "
-                f"{getattr(expected, field)}: run `dvc repro pretrain`"
+                f"{getattr(expected, field)}: run `dvc repro {stage}`"
             )
     head = [name for name, _ in model.named_parameters() if not name.startswith("encoder.")]
     heads = [name for name in saved.weights if not name.startswith(ENCODER)]

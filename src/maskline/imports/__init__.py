@@ -1,0 +1,1 @@
+"""Encoders that others trained, as models of ours: any BERT in the format of Hugging Face."""
