@@ -41,6 +41,7 @@ SETTINGS = {
     "pretrain.log_every": 5,
     "finetune.max_seq_length": 16,
     "finetune.epochs": 2,
+    "finetune.min_steps": None,
     "finetune.global_batch": 8,
     "finetune.micro_batch": 8,
     "finetune.warmup_steps": 2,

@@ -44,6 +44,7 @@ SETTINGS = {
     "finetune.precision": "fp32",
     "finetune.max_seq_length": 12,
     "finetune.epochs": 2,
+    "finetune.min_steps": None,
     "finetune.global_batch": 8,
     "finetune.micro_batch": 3,
     "finetune.warmup_steps": 2,

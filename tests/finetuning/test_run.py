@@ -140,6 +140,35 @@ def test_patience_ends_a_run_that_gets_no_better(mine, monkeypatch, capsys, star
     ]
 
 
+def test_few_examples_are_seen_until_there_are_updates_enough_and_scored_as_often(mine):
+    tune(settings(epochs=2), paths(mine))
+    per_epoch = read_json(mine / "tuned" / "reports" / "metrics.json")["steps"] // 2
+    tune(settings(epochs=2, min_steps=4 * per_epoch - 1), paths(mine, "longer"))
+    metrics = read_json(mine / "longer" / "reports" / "metrics.json")
+    assert metrics["steps"] == 4 * per_epoch
+    scored = read_csv(mine / "longer" / "reports" / "validation.csv")
+    assert [row["epoch"] for row in scored] == ["2.0", "4.0"]
+    tune(settings(epochs=2, min_steps=2 * per_epoch), paths(mine, "same"))
+    for name in ("train.csv", "validation.csv", "metrics.json"):
+        assert (mine / "same" / "reports" / name).read_bytes() == (mine / "tuned" / "reports" / name).read_bytes()
+
+
+def test_a_classifier_over_the_mean_starts_from_the_encoder_and_comes_back(mine):
+    change = {"sentiment:finetune.pooling": "mean"}
+    chosen = tiny_params(change).finetuning("sentiment")
+    tune(chosen, paths(mine))
+    task = make_task(chosen.recipe, read_json(mine / "task" / MANIFEST))
+    model = load_model(task, mine / "tuned" / "sentiment", "finetune@sentiment", mine / "task")
+    assert not model.pooled
+    _, info = transformers.BertModel.from_pretrained(
+        mine / "tuned" / "sentiment", output_loading_info=True, add_pooling_layer=False
+    )
+    assert not info["missing_keys"]
+    assert not info["unexpected_keys"]
+    with pytest.raises(UserError, match=r"sentiment has maskline .*'pooling': 'mean'.*, .*task .*'pooling': 'cls'"):
+        load_model(task_of(mine), mine / "tuned" / "sentiment", "finetune@sentiment", mine / "task")
+
+
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize(("optimizer", "matrix_lr"), [("adamw", 0.01), ("muon", 0.05)])
 def test_what_is_to_be_learned_is_learned(mine, optimizer, matrix_lr, start):

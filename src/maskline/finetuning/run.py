@@ -80,7 +80,8 @@ def finetune(
     place(model, settings.compute, device)
     objective = FinetuningObjective(task, model, encoded["train"], encoded["validation"], recipe, settings.seed, device)
     steps = recipe.total_steps(objective.updates)
-    cadence = Cadence(objective.steps_per_epoch, objective.steps_per_epoch, LOG_EVERY)
+    every = recipe.evaluate_every(objective.updates)
+    cadence = Cadence(every, every, LOG_EVERY)
     loaders = choose_loaders(settings.compute, device)
     stage = f"{'finetune' if paths.pretrained else 'scratch'} {name}"
     is_main = distributed.rank() == 0

@@ -1,10 +1,11 @@
 """The section `finetune`: the recipe of all tasks; and all that training and scoring a task read."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from pydantic import SerializeAsAny
 
-from maskline.core.section import Dropout, Language, Section, Seed, SequenceLength
+from maskline.core.section import Count, Dropout, Language, Section, Seed, SequenceLength
 from maskline.model.settings import ModelParams
 from maskline.training.settings import ComputeParams, OptimizerParams
 
@@ -14,6 +15,21 @@ class FinetuneParams(OptimizerParams):
 
     max_seq_length: SequenceLength
     dropout: Dropout
+    min_steps: Count | None = None
+    """Updates at least: where `epochs` have fewer, more epochs are run, and scores are taken as often as without them.
+    A run of `steps` has as many as it says. None: `epochs` as they are."""
+
+    def total_epochs(self, updates: Callable[[int], int]) -> int:
+        """Return the epochs of a run by `epochs`; `updates` says how many updates some epochs take."""
+        return max(self.epochs or 0, -(-(self.min_steps or 0) // updates(1)))
+
+    def total_steps(self, updates: Callable[[int], int]) -> int:
+        """Return the length of the run in updates; `updates` says how many some epochs take."""
+        return self.steps or updates(self.total_epochs(updates))
+
+    def evaluate_every(self, updates: Callable[[int], int]) -> int:
+        """Return the updates between two scores, and two states: an epoch, or several where `min_steps` adds some."""
+        return updates(self.total_epochs(updates) // self.epochs if self.epochs else 1)
 
 
 class EncoderParams(Section):

@@ -15,22 +15,22 @@ def test_majority_is_that_of_training():
     assert majority_accuracy(np.array([1, 0]), test) == 0.75
 
 
-def columns(texts, labels):
-    return {"text": texts, "label": labels}
+def columns(texts, labels, seconds=None):
+    return {"text": texts, "label": labels} | ({"second": seconds} if seconds else {})
 
 
 def predictions(*splits, balanced=False, score=accuracy_score):
-    return tfidf_predictions(*splits, balanced=balanced, score=score)
+    return tfidf_predictions(*splits, balanced=balanced, score=score).predicted
 
 
 def test_tfidf_learns_words_and_their_order():
     some = columns(["not good", "good", "bad", "not bad"] * 5, [0, 1, 0, 1] * 5)
-    assert predictions(some, some, some["text"]).tolist() == some["label"]
+    assert predictions(some, some, some).tolist() == some["label"]
 
 
 def test_tfidf_reads_texts_of_signs_and_single_letters():
     some = columns(["!", "?"] * 5, [0, 1] * 5)
-    assert predictions(some, some, some["text"]).tolist() == some["label"]
+    assert predictions(some, some, some).tolist() == some["label"]
 
 
 def test_tfidf_takes_the_penalty_of_the_validation_split(monkeypatch):
@@ -56,12 +56,32 @@ def test_tfidf_takes_the_penalty_of_the_validation_split(monkeypatch):
     weights = set()
     monkeypatch.setattr("maskline.tasks.classification.baselines.LogisticRegression", Model)
     for balanced, weight in ((False, None), (True, "balanced")):
-        splits = (columns(["a", "b"], [0, 1]), columns(["a"], [1]), ["a"])
+        splits = (columns(["ab", "cd"], [0, 1]), columns(["ab"], [1]), columns(["ab"], [0]))
         found = predictions(*splits, balanced=balanced, score=score)
         assert found.tolist() == [10]  # the strongest of the best two
         assert weights == {weight}
         weights.clear()
-    assert tried == 2 * [3, 10, 30, 100]
+    assert tried == 4 * [3, 10, 30, 100]  # of words and of characters
+
+
+def test_tfidf_reads_what_serves_the_validation_split_best():
+    """Of new words, the ending tells the class to who reads characters; of words that are alike, the whole word."""
+    endings = columns([f"{a}{b}{end}" for a in "abcdefgh" for b in "aeiou" for end in ("ism", "ly")], [0, 1] * 40)
+    new = columns([f"{a}{b}{end}" for a in "klmn" for b in "aeiou" for end in ("ism", "ly")], [0, 1] * 20)
+    found = tfidf_predictions(endings, new, new, balanced=False, score=accuracy_score)
+    assert found.units == "characters"
+    assert found.predicted.tolist() == new["label"]
+    whole = columns(["good", "bad"] * 9, [0, 1] * 9)
+    assert tfidf_predictions(whole, whole, whole, balanced=False, score=accuracy_score).units == "words"  # as good
+
+
+def test_tfidf_tells_the_texts_of_a_pair_apart_and_sees_what_they_share():
+    orders = columns(["cat", "dog"] * 8, [0, 1] * 8, ["dog", "cat"] * 8)
+    assert predictions(orders, orders, orders).tolist() == orders["label"]
+    words = [f"{a}{b}" for a in "abcdef" for b in "uvwxyz"]
+    same = columns([*words, *words], [1] * 36 + [0] * 36, [*words, *words[5:], *words[:5]])
+    new = columns(["au bv", "cw dx"], [1, 0], ["au bv", "ey fz"])
+    assert predictions(same, same, new).tolist() == [1, 0]
 
 
 def test_the_baseline_is_given_what_the_network_is_given():
@@ -85,6 +105,7 @@ def test_the_baselines_learn_from_training_and_are_scored_on_the_test_split():
     }
     tfidf, majority = Classification(["bad", "good"], np.ones(2, np.float32)).baselines(Dataset({}, splits), UNUSED)
     assert (tfidf.key, majority.key) == ("tfidf", "majority")
+    assert tfidf.name == "TF-IDF of words + logistic regression"
     # Of bad, 3 of 4 are found and nothing else; of good, the one, and another.
     assert tfidf.scores == {"accuracy": 0.8, "macro_f1": (2 * 0.75 / 1.75 + 2 / 3) / 2}
     assert majority.scores == {"accuracy": 0.2}

@@ -35,6 +35,27 @@ def test_dropout_acts_in_training_alone(part):
     assert model(*arguments).shape == (3, 3)
 
 
+def test_the_mean_is_over_the_tokens_of_each_sequence_alone():
+    model = randomized(ClassificationModel(PARAMS, VOCAB_SIZE, 3, 0.0, "mean")).eval()
+    input_ids, lengths = torch.arange(5, 17), torch.tensor([7, 2, 3])
+    types = torch.arange(12) % 2
+    with torch.no_grad():
+        together = model(input_ids, types, Layout.of(lengths))
+        for row, (ids, kinds) in enumerate(zip(input_ids.split([7, 2, 3]), types.split([7, 2, 3]), strict=True)):
+            layout = Layout.of(torch.tensor([len(ids)]))
+            alone = model.classifier(model.encoder(ids, kinds, layout).mean(0))
+            close(together[row], alone)
+
+
+def test_what_a_mean_learns_goes_through_every_token_and_not_through_the_pooler():
+    model = randomized(ClassificationModel(PARAMS, VOCAB_SIZE, 3, 0.0, "mean"))
+    input_ids = torch.arange(5, 17)
+    model(input_ids, torch.zeros_like(input_ids), Layout.of(torch.tensor([7, 2, 3]))).square().sum().backward()
+    assert model.encoder.pooler.weight.grad is None
+    assert model.encoder.embeddings.token.weight.grad[5:17].abs().sum(1).min() > 0
+    assert not model.pooled
+
+
 def test_there_and_back_is_the_same_model():
     ours, copy = (ClassificationModel(PARAMS, VOCAB_SIZE, 3, 0.0) for _ in range(2))
     randomized(ours)

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file
 from torch.nn.functional import cross_entropy
 
 from maskline.core.scores import wilson
 from maskline.finetuning.task import Case
 from maskline.model.attention import Layout
-from maskline.model.directory import TokenizerFiles, export, read_model
-from maskline.tasks.classification import task as module
+from maskline.model.directory import HEADS, POOLER, TokenizerFiles, export, read_model
+from maskline.tasks.classification import model as module
 from maskline.tasks.classification.task import Classification, LabelledTexts, make_task
 from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.model_files import files_for_model
@@ -27,8 +28,8 @@ def _tokenizer(tmp_path_factory):
     return write_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer")
 
 
-def classification(weights=(1, 1, 1), labels=LABELS):
-    return Classification(labels, np.array(weights, np.float32))
+def classification(weights=(1, 1, 1), labels=LABELS, **options):
+    return Classification(labels, np.array(weights, np.float32), **options)
 
 
 def new_model(task):
@@ -78,17 +79,56 @@ def test_a_batch_has_the_texts_of_its_rows_one_after_the_other(tokenizer):
     assert task.targets(batch) == {"loss": 4.0, "tokens": 9}
 
 
+def test_a_batch_of_pairs_tells_the_texts_apart(tokenizer):
+    columns = {"text": ["w5 w6", "w7"], "second": ["w8", "w9 w10 w11 w12"], "label": [2, 0]}
+    task = classification(pair=True)
+    encoded = task.encode(columns, load_tokenizer(tokenizer), 7)
+    batch = task.batch(encoded, np.array([1, 0]))
+    assert batch.texts.input_ids.tolist() == [2, 7, 3, 9, 10, 11, 3, 2, 5, 6, 3, 8, 3]
+    assert batch.texts.token_type_ids.tolist() == [0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1]
+    assert (encoded.cut, encoded.sizes.tolist()) == (1, [6, 7])
+    swapped = task.encode(
+        columns | {"text": columns["second"], "second": columns["text"]}, load_tokenizer(tokenizer), 7
+    )
+    model = new_model(task)
+    assert np.abs(task.predict(model, encoded, CPU) - task.predict(model, swapped, CPU)).max() > 1e-3
+    details = task.details(columns, encoded, certain([2, 0]))
+    assert [case.text for case in details.cases] == ["w5 w6 | w8", "w7 | w9 w10 w11 w12"]
+
+
+def test_the_examples_are_what_the_manifest_says(tokenizer):
+    single = {"text": ["w5"], "label": [0]}
+    for pair, columns in ((True, single), (False, single | {"second": ["w6"]})):
+        with pytest.raises(AssertionError, match="of one stage"):
+            classification(pair=pair).encode(columns, load_tokenizer(tokenizer), 9)
+
+
+def test_the_config_tells_what_using_the_model_needs():
+    plain = make_task(recipe(), manifest({"a": 2, "b": 1}))
+    assert plain.config()["maskline"] == {"kind": "classification", "pair": False, "pooling": "cls"}
+    assert plain.architecture == "BertForSequenceClassification"
+    assert plain.summary == "Classifies texts as a, b"
+    pairs = make_task(recipe(pooling="mean"), manifest({"a": 2, "b": 1}) | {"pair": True})
+    assert pairs.config()["maskline"] == {"kind": "classification", "pair": True, "pooling": "mean"}
+    assert pairs.architecture == "BertModel"
+    assert pairs.summary == "Classifies pairs of texts as a, b"
+
+
+def recipe(**changes):
+    return SimpleNamespace(**{"class_weights": "none", "pooling": "cls"} | changes)
+
+
 def manifest(counts):
     return {"labels": list(counts), "splits": {"train": {"labels": counts}}}
 
 
 def test_balanced_weights_by_hand():
     counts = {"a": 6, "b": 3, "c": 1}
-    balanced = make_task(SimpleNamespace(class_weights="balanced"), manifest(counts))
+    balanced = make_task(recipe(class_weights="balanced"), manifest(counts))
     assert balanced.weights.tolist() == pytest.approx([10 / 18, 10 / 9, 10 / 3])
     assert balanced.weights.dtype == torch.float32
     assert sum(balanced.weights * torch.tensor([6, 3, 1])) == pytest.approx(10)  # 1 in the mean over the examples
-    plain = make_task(SimpleNamespace(class_weights="none"), manifest(counts))
+    plain = make_task(recipe(), manifest(counts))
     assert plain.weights.tolist() == [1, 1, 1]
     assert plain.labels == balanced.labels == ["a", "b", "c"]
 
@@ -201,11 +241,55 @@ def test_the_exported_model_is_that_of_transformers(tokenizer, tmp_path):
     with torch.no_grad():
         logits = theirs.eval()(**batch).logits
     encoded = task.encode({"text": texts, "label": [0, 0]}, load_tokenizer(tokenizer), 32)
-    mine = module._logits(model.eval(), encoded.texts.packed(np.arange(2)), CPU)
+    mine = module.logits(model.eval(), encoded.texts.packed(np.arange(2)), CPU)
     torch.testing.assert_close(logits, mine, atol=1e-5, rtol=0)
     again = task.new_model(PARAMS, VOCAB_SIZE, 0.0)
     read_model(tmp_path / "model", "finetune").copy_into(again)
     assert all(torch.equal(a, b) for a, b in zip(again.parameters(), model.parameters(), strict=True))
+
+
+def test_a_pair_has_the_logits_of_transformers(tokenizer, tmp_path):
+    task = classification(pair=True)
+    model = new_model(task).eval()
+    files = TokenizerFiles(*files_for_model(tokenizer, PARAMS.max_positions, fills_masks=False))
+    export(tmp_path / "model", model, task.architecture, files, "", {}, task.config())
+    theirs = transformers.BertForSequenceClassification.from_pretrained(tmp_path / "model").eval()
+    assert theirs.config.maskline == {"kind": "classification", "pair": True, "pooling": "cls"}
+    columns = {"text": ["w5 w6", "w7 " * 40], "second": ["w8 w9 w10", "w11 " * 50], "label": [0, 0]}
+    read = transformers.AutoTokenizer.from_pretrained(tmp_path / "model")
+    batch = read(columns["text"], columns["second"], padding=True, truncation=True, return_tensors="pt")
+    with torch.no_grad():
+        logits = theirs(**batch).logits
+        encoded = task.encode(columns, load_tokenizer(tokenizer), PARAMS.max_positions)
+        mine = module.logits(model, encoded.texts.packed(np.arange(2)), CPU)
+    assert encoded.cut == 1
+    torch.testing.assert_close(logits, mine, atol=1e-5, rtol=0)
+
+
+def test_a_mean_is_an_encoder_and_a_classifier_beside_it(tokenizer, tmp_path):
+    task = classification(pooling="mean")
+    model = new_model(task).eval()
+    files = TokenizerFiles(*files_for_model(tokenizer, PARAMS.max_positions, fills_masks=False))
+    export(tmp_path / "model", model, task.architecture, files, "", {}, task.config(), untrained=(POOLER,))
+    theirs, info = transformers.BertModel.from_pretrained(
+        tmp_path / "model", output_loading_info=True, add_pooling_layer=False
+    )
+    assert not info["missing_keys"]
+    assert not info["unexpected_keys"]
+    head = load_file(tmp_path / "model" / HEADS)
+    assert set(head) == {"classifier.weight", "classifier.bias"}
+    texts = ["w5 w6", "w7 w8 w9 w10 w11"]
+    batch = transformers.AutoTokenizer.from_pretrained(tmp_path / "model")(texts, padding=True, return_tensors="pt")
+    encoded = task.encode({"text": texts, "label": [0, 0]}, load_tokenizer(tokenizer), 32)
+    with torch.no_grad():
+        x, mask = theirs.eval()(**batch).last_hidden_state, batch["attention_mask"][:, :, None]
+        mean = (x * mask).sum(1) / mask.sum(1)
+        mine = module.logits(model, encoded.texts.packed(np.arange(2)), CPU)
+    torch.testing.assert_close(mean @ head["classifier.weight"].T + head["classifier.bias"], mine, atol=1e-5, rtol=0)
+    again = task.new_model(PARAMS, VOCAB_SIZE, 0.0)
+    read_model(tmp_path / "model", "finetune").copy_into(again, may_lack=(POOLER,))
+    with torch.no_grad():
+        assert torch.equal(module.logits(again.eval(), encoded.texts.packed(np.arange(2)), CPU), mine)
 
 
 @pytest.mark.parametrize("copies", [1, 100])

@@ -1,23 +1,67 @@
-"""The network of a classifier."""
+"""The network of a classifier, and the probabilities that it gives."""
 
 # Dimensions: B sequences, N tokens of them all, D hidden, C classes.
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from maskline.examples.batches import by_length
 from maskline.model.attention import Layout
 from maskline.model.heads import EncoderModel
+from maskline.model.inputs import layout_of, move
+from maskline.model.modes import evaluating
 from maskline.model.settings import ModelParams
+from maskline.tokenization.texts import EncodedTexts, Packed
+
+if TYPE_CHECKING:
+    from maskline.tasks.classification.settings import Pooling
+
+BATCH_TOKENS = 4096
+"""What is predicted at once, unless one example alone is longer."""
 
 
 class ClassificationModel(EncoderModel):
-    """The encoder with a linear classifier over the pooled [CLS] (Devlin et al. 2019, sec. 4.1)."""
+    """The encoder with a linear classifier over the pooled [CLS] (Devlin et al. 2019, sec. 4.1), or over the mean.
 
-    def __init__(self, params: ModelParams, vocab_size: int, classes: int, dropout: float) -> None:
+    The mean is that of the last layer's output over all tokens, [CLS] and [SEP] included.
+    """
+
+    def __init__(
+        self, params: ModelParams, vocab_size: int, classes: int, dropout: float, pooling: "Pooling" = "cls"
+    ) -> None:
         super().__init__(params, vocab_size)
+        self.pooled = pooling == "cls"
         self.dropout = nn.Dropout(dropout)
         self.classifier = nn.Linear(params.hidden, classes)
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, layout: Layout) -> Tensor:
         """Score the classes for sequences, arguments as for `Encoder`: -> (B, C) logits."""
         x = self.encoder(input_ids, token_type_ids, layout)
-        return self.classifier(self.dropout(self.encoder.pool(x, layout)))  # type: ignore[no-any-return]
+        pooled = self.encoder.pool(x, layout) if self.pooled else _mean(x, layout)
+        return self.classifier(self.dropout(pooled))  # type: ignore[no-any-return]
+
+
+def logits(model: EncoderModel, texts: Packed, device: torch.device) -> Tensor:
+    """Return the scores of the classes, (B, C)."""
+    input_ids, token_type_ids = move(texts.input_ids, device), move(texts.token_type_ids, device)
+    scores: Tensor = model(input_ids, token_type_ids, layout_of(texts.lengths, device))
+    return scores
+
+
+@torch.no_grad()
+def probabilities(model: EncoderModel, texts: EncodedTexts, classes: int, device: torch.device) -> NDArray[np.float32]:
+    """Return the probability of each class for each text, (len(texts), C), without dropout."""
+    found = np.zeros((len(texts), classes), np.float32)
+    with evaluating(model):
+        for rows in by_length(texts.sizes, BATCH_TOKENS):
+            found[rows] = logits(model, texts.packed(rows), device).float().softmax(1).cpu().numpy()
+    return found
+
+
+def _mean(x: Tensor, layout: Layout) -> Tensor:
+    """Pool encoded sequences by the mean of their tokens: (N, D) -> (B, D)."""
+    return torch.segment_reduce(x, "mean", offsets=layout.bounds.long())

@@ -8,6 +8,8 @@ from maskline.dataset.settings import DatasetSettings
 from maskline.finetuning.settings import FinetuneParams
 from maskline.tasks.settings import TaskSettings
 
+Pooling = Literal["cls", "mean"]
+
 
 class ClassificationDataset(DatasetSettings):
     """Records with a column for the text and one for its class."""
@@ -29,6 +31,9 @@ class ClassificationRecipe(FinetuneParams):
 
     class_weights: Literal["none", "balanced"]
     """balanced: the loss of a class weighs by the inverse of its frequency."""
+    pooling: Pooling = "cls"
+    """What the classifier reads: BERT's pooler over [CLS], or the mean of all tokens, which `transformers` has no class
+    for: its encoder is exported, as BertModel, and the classifier in a file beside it."""
 
 
 class Settings(TaskSettings):

@@ -1,4 +1,4 @@
-"""Text classification, trained and scored: cross-entropy over classes; macro-F1 decides."""
+"""Text classification, of single texts or pairs, trained and scored: cross-entropy over classes; macro-F1 decides."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,22 +13,19 @@ from torch.nn import functional as F
 
 from maskline.core.scores import FigureSpec, wilson
 from maskline.dataset.read import Columns, Dataset
-from maskline.examples.batches import by_length
 from maskline.finetuning.task import Baseline, Case, Details, Metrics, Pretrained, Table, label_config
 from maskline.model.heads import EncoderModel
-from maskline.model.inputs import layout_of, move
-from maskline.model.modes import evaluating
 from maskline.model.settings import ModelParams
 from maskline.tasks.classification.baselines import majority_accuracy, tfidf_predictions
-from maskline.tasks.classification.model import ClassificationModel
+from maskline.tasks.classification.model import ClassificationModel, logits, probabilities
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.texts import EncodedTexts, Packed, encode_texts
 
 if TYPE_CHECKING:
-    from maskline.tasks.classification.settings import ClassificationRecipe
+    from maskline.tasks.classification.settings import ClassificationRecipe, Pooling
 
-BATCH_TOKENS = 4096
-"""What is predicted at once, unless one example alone is longer."""
+SECOND = "second"
+"""The column of the second texts, where the examples are pairs."""
 RESAMPLES = 2000
 """Test sets that the bootstrap draws (Efron & Tibshirani 1993, ch. 13), always the same ones."""
 CLASSES = ("label", "precision", "recall", "f1", "support")
@@ -68,34 +65,47 @@ class LabelledBatch:
 
 
 class Classification:
-    """One text, one of C classes."""
+    """One text or a pair of texts, one of C classes."""
 
-    architecture = "BertForSequenceClassification"
     metrics: Mapping[str, str] = {"accuracy": "accuracy", "macro_f1": "macro-F1"}  # of a protocol
     criterion = "macro_f1"
 
-    def __init__(self, labels: list[str], weights: NDArray[np.float32]) -> None:
+    def __init__(
+        self, labels: list[str], weights: NDArray[np.float32], *, pair: bool = False, pooling: "Pooling" = "cls"
+    ) -> None:
         """Weigh the loss of class c by `weights[c]`, (C,)."""
         self.labels = labels
+        self.pair = pair
+        self.pooling = pooling
         self.weights = torch.from_numpy(weights)
         self.balanced = len(set(weights.tolist())) > 1
 
     @property
+    def architecture(self) -> str:
+        """Return the class of `transformers` that loads the exported model: of a mean, its encoder."""
+        return "BertForSequenceClassification" if self.pooling == "cls" else "BertModel"
+
+    @property
     def summary(self) -> str:
         """Return what the model does."""
-        return f"Classifies texts as {', '.join(self.labels)}"
+        return f"Classifies {'pairs of texts' if self.pair else 'texts'} as {', '.join(self.labels)}"
 
     def config(self) -> dict[str, Any]:
-        """Return the labels."""
-        return {**label_config(self.labels), "problem_type": "single_label_classification"}
+        """Return the labels, and under a key of our own what using the model needs."""
+        return {
+            **label_config(self.labels),
+            "problem_type": "single_label_classification",
+            "maskline": {"kind": "classification", "pair": self.pair, "pooling": self.pooling},
+        }
 
     def new_model(self, params: ModelParams, vocab_size: int, dropout: float) -> ClassificationModel:
         """Return the network."""
-        return ClassificationModel(params, vocab_size, len(self.labels), dropout)
+        return ClassificationModel(params, vocab_size, len(self.labels), dropout, self.pooling)
 
     def encode(self, examples: Columns, tokenizer: LoadedTokenizer, max_seq_length: int) -> LabelledTexts:
-        """Return texts cut at their end."""
-        texts = encode_texts(examples["text"], tokenizer, max_seq_length)
+        """Return texts cut at their end, and of a pair the longer one first."""
+        assert self.pair == (SECOND in examples), "the manifest and the examples are of one stage"
+        texts = encode_texts(examples["text"], tokenizer, max_seq_length, examples.get(SECOND))
         return LabelledTexts(texts, np.array(examples["label"], np.int64))
 
     def batch(self, encoded: LabelledTexts, rows: NDArray[np.int64]) -> LabelledBatch:
@@ -108,19 +118,13 @@ class Classification:
 
     def loss(self, model: EncoderModel, batch: LabelledBatch, device: torch.device) -> Tensor:
         """Return the summed weighted cross-entropy."""
-        logits = _logits(model, batch.texts, device).float()
         target = torch.from_numpy(batch.labels).to(device)
-        return F.cross_entropy(logits, target, self.weights.to(device), reduction="sum")
+        scores = logits(model, batch.texts, device).float()
+        return F.cross_entropy(scores, target, self.weights.to(device), reduction="sum")
 
-    @torch.no_grad()
     def predict(self, model: EncoderModel, encoded: LabelledTexts, device: torch.device) -> NDArray[np.float32]:
         """Return the probability of each class for each text, (N, C)."""
-        probabilities = np.zeros((len(encoded.labels), len(self.labels)), np.float32)
-        with evaluating(model):
-            for rows in by_length(encoded.sizes, BATCH_TOKENS):
-                logits = _logits(model, encoded.texts.packed(rows), device)
-                probabilities[rows] = logits.float().softmax(1).cpu().numpy()
-        return probabilities
+        return probabilities(model, encoded.texts, len(self.labels), device)
 
     def scores(self, encoded: LabelledTexts, predictions: NDArray[np.float32]) -> Metrics:
         """Return the loss, the accuracy and the macro-F1."""
@@ -129,19 +133,19 @@ class Classification:
         return {"loss": float(loss), **self._scores(encoded.labels, predictions.argmax(1))}
 
     def baselines(self, dataset: Dataset, pretrained: Pretrained) -> list[Baseline]:  # noqa: ARG002  # of a protocol
-        """Return the majority class, and logistic regression on TF-IDF."""
+        """Return the majority class, and logistic regression on TF-IDF of words or of characters."""
         splits = dataset.splits
         test = np.array(splits["test"]["label"], np.int64)
         majority = majority_accuracy(np.array(splits["train"]["label"], np.int64), test)
         tfidf = tfidf_predictions(
             splits["train"],
             splits["validation"],
-            splits["test"]["text"],
+            splits["test"],
             balanced=self.balanced,
             score=lambda labels, predicted: self._scores(labels, predicted)[self.criterion],
         )
         return [
-            Baseline("tfidf", "TF-IDF + logistic regression", self._scores(test, tfidf)),
+            Baseline("tfidf", f"TF-IDF of {tfidf.units} + logistic regression", self._scores(test, tfidf.predicted)),
             Baseline("majority", "majority class", {"accuracy": majority}),
         ]
 
@@ -191,7 +195,7 @@ class Classification:
                 text=text,
             )
             for text, label, best, row in zip(
-                examples["text"], labels, probabilities.argmax(1), probabilities, strict=True
+                _spelled(examples), labels, probabilities.argmax(1), probabilities, strict=True
             )
         ]
 
@@ -207,7 +211,15 @@ def make_task(recipe: "ClassificationRecipe", manifest: Mapping[str, Any]) -> Cl
     balanced = recipe.class_weights == "balanced"
     # Inversely proportional to the frequency of the class, and 1 in the mean over the examples.
     weights = counts.sum() / (len(counts) * counts) if balanced else np.ones(len(counts))
-    return Classification(manifest["labels"], weights.astype(np.float32))
+    pair = manifest.get("pair", False)
+    return Classification(manifest["labels"], weights.astype(np.float32), pair=pair, pooling=recipe.pooling)
+
+
+def _spelled(examples: Columns) -> list[str]:
+    """Return each example as one text: of a pair, one after the other."""
+    if SECOND not in examples:
+        return examples["text"]
+    return [f"{first} | {second}" for first, second in zip(examples["text"], examples[SECOND], strict=True)]
 
 
 def _macro_f1(matrices: NDArray[np.integer]) -> NDArray[np.float64]:
@@ -217,10 +229,3 @@ def _macro_f1(matrices: NDArray[np.integer]) -> NDArray[np.float64]:
     f1: NDArray[np.float64] = np.divide(2 * right, all_of, out=np.zeros(right.shape), where=all_of > 0)
     means: NDArray[np.float64] = f1.mean(1)
     return means
-
-
-def _logits(model: EncoderModel, texts: Packed, device: torch.device) -> Tensor:
-    """Return the scores of the classes, (B, C)."""
-    input_ids = move(texts.input_ids, device)
-    logits: Tensor = model(input_ids, torch.zeros_like(input_ids), layout_of(texts.lengths, device))
-    return logits
