@@ -16,6 +16,25 @@ class SampleMember(Wheel):
     """As the manifest states it."""
 
 
+class DatasetHub(HubPin):
+    """A dataset on the hub, and which of its splits are which.
+
+    One that is not named here is the split of its own name, where the dataset has that.
+    """
+
+    train_split: str = "train"
+    validation_split: str | None = "validation"
+    """Held out whole; null: a part of `train_split` is split off by a hash."""
+    test_split: str | None = "test"
+
+    @model_validator(mode="after")
+    def _check_splits(self) -> Self:
+        names = [name for name in (self.train_split, self.validation_split, self.test_split) if name is not None]
+        if len(set(names)) != len(names):
+            raise ValueError("train_split, validation_split and test_split must differ from one another")
+        return self
+
+
 class DatasetFiles(Section):
     """Globs of files of the user's own, relative to the folder that the command runs in."""
 
@@ -32,10 +51,10 @@ class DatasetSettings(Section):
     encoding: str
     """Of the sample and of files."""
     validation_fraction: Annotated[float, Field(gt=0, lt=1)]
-    """Share of the examples, by a hash of what copies share, where no validation split is given."""
+    """Share of the examples, by a hash of what near copies share, where no validation split is given."""
     test_fraction: Annotated[float, Field(gt=0, lt=1)]
     sample: SampleMember | None = None
-    hub: HubPin | None = None
+    hub: DatasetHub | None = None
     files: DatasetFiles | None = None
 
     @model_validator(mode="after")

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskline.core.errors import UserError
+from maskline.core.errors import UserError, one_line
 from maskline.corpus.split import TaskSplit
 from maskline.records.files import Record, describe, find, parse_csv, suffix
 from maskline.records.hub import open_dataset, stream
 from maskline.records.wheel import provenance, read_member
 
 if TYPE_CHECKING:
-    from maskline.dataset.settings import DatasetSettings
+    from maskline.dataset.settings import DatasetHub, DatasetSettings
+
+HIDDEN = -1
+"""The number in place of a class in data whose classes are not published."""
 
 Reader = Callable[[Path, str], Iterator[Record]]
 """Yield the records of a file in an encoding."""
@@ -25,6 +28,8 @@ class Part:
 
     name: str
     records: Iterable[Record]
+    way_out: str | None = None
+    """What to do where a split that is held out has no labels; None: what is not held out."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class DatasetSource:
     """Records by the split that the source puts them in, and what the manifest says about their origin."""
 
     parts: Mapping[TaskSplit, list[Part]]
-    """`train` holds all that the source puts in no other split."""
+    """`train` is always there; what is missing is split off it."""
     provenance: dict[str, Any]
     licence: str
 
@@ -70,6 +75,7 @@ def _sample(section: str, settings: "DatasetSettings", _readers: Mapping[str, Re
 
 
 def _files(section: str, settings: "DatasetSettings", readers: Mapping[str, Reader]) -> DatasetSource:
+    """Return the records of files; a file that is held out is not among those to train on, whatever `paths` matches."""
     files = settings.files
     assert files is not None
     globs: dict[TaskSplit, list[str]] = {
@@ -83,31 +89,74 @@ def _files(section: str, settings: "DatasetSettings", readers: Mapping[str, Read
         for split, patterns in globs.items()
         if patterns or split == "train"
     }
+    held_out = {path.resolve() for split, paths in found.items() if split != "train" for path in paths}
+    found["train"] = [path for path in found["train"] if path.resolve() not in held_out]
+    if not found["train"]:
+        raise UserError(f"{section}.files holds out every file of paths: leave some to train on")
 
-    def part(path: Path) -> Part:
-        return Part(str(path), readers[suffix(path)](path, settings.encoding))
+    def part(path: Path, split: TaskSplit) -> Part:
+        way_out = None if split == "train" else _way_out(f"{section}.files.{keys[split]}", "[]", split)
+        return Part(str(path), readers[suffix(path)](path, settings.encoding), way_out)
 
     inputs = {("inputs" if split == "train" else f"{split}_inputs"): describe(paths) for split, paths in found.items()}
     return DatasetSource(
-        {split: [part(path) for path in paths] for split, paths in found.items()},
+        {split: [part(path, split) for path in paths] for split, paths in found.items()},
         provenance={"source": "files", "encoding": settings.encoding, **inputs},
         licence="that of the files given, which they do not state",
     )
+
+
+def _way_out(key: str, nothing: str, split: TaskSplit) -> str:
+    return f"give one with labels, or set {key} to {nothing}, and a part of the others becomes the {split} split"
 
 
 def _hub(section: str, settings: "DatasetSettings", _readers: Mapping[str, Reader]) -> DatasetSource:
     hub = settings.hub
     assert hub is not None
     dataset = open_dataset(hub, section)
-    parts = [
-        Part(hub.dataset, _named(stream(split, hub.dataset, section), split.features or {}))
-        for split in dataset.splits.values()
-    ]
-    return DatasetSource({"train": parts}, dataset.provenance, dataset.licence)
+    names = _hub_splits(section, hub, list(dataset.splits))
+
+    def part(split: TaskSplit, name: str) -> Part:
+        records = stream(dataset.splits[name], hub.dataset, section)
+        way_out = None if split == "train" else _way_out(f"{section}.hub.{split}_split", "null", split)
+        return Part(f"{hub.dataset}, split {name}", _named(records, dataset.splits[name].features or {}), way_out)
+
+    return DatasetSource(
+        {split: [part(split, name)] for split, name in names.items()},
+        provenance={
+            **dataset.provenance,
+            "splits": names,
+            "unused_splits": sorted(dataset.splits.keys() - set(names.values())),
+        },
+        licence=dataset.licence,
+    )
+
+
+def _hub_splits(section: str, hub: "DatasetHub", there: list[str]) -> dict[TaskSplit, str]:
+    """Return the name that each split has in the dataset; a split that it does not have is left out.
+
+    Raises:
+        UserError: a split that the settings name is not there, or none to train on.
+    """
+    chosen: dict[TaskSplit, str | None] = {
+        "train": hub.train_split,
+        "validation": hub.validation_split,
+        "test": hub.test_split,
+    }
+    names: dict[TaskSplit, str] = {}
+    for split, name in chosen.items():
+        if name in there:
+            names[split] = name
+        elif name is not None and (split == "train" or f"{split}_split" in hub.model_fields_set):
+            remedy = "name one of them" if split == "train" else "name one of them, or null to split one off by a hash"
+            raise UserError(
+                f"{section}.hub.{split}_split is {name}: {hub.dataset} has {one_line(', '.join(there))}; {remedy}"
+            )
+    return names
 
 
 def _named(records: Iterable[Record], features: Mapping[str, Any]) -> Iterator[Record]:
-    """Replace class numbers by their names where the dataset declares them; -1, the unlabelled, stays as it is."""
+    """Replace class numbers by their names where the dataset declares them; -1, that of a hidden one, is missing."""
     names = {column: _names(feature) for column, feature in features.items()}
     for record in records:
         yield {column: _name(value, names.get(column) or []) for column, value in record.items()}
@@ -120,5 +169,7 @@ def _names(feature: Any) -> list[str]:
 
 def _name(value: Any, names: list[str]) -> Any:
     if isinstance(value, list):
-        return [_name(part, names) for part in value]
+        return [part if part == HIDDEN else _name(part, names) for part in value]
+    if names and value == HIDDEN:
+        return None
     return names[value] if isinstance(value, int) and 0 <= value < len(names) else value

@@ -1,4 +1,6 @@
-"""The examples of a task on disk: without duplicates, split by a hash of what copies share.
+"""The examples of a task on disk: without duplicates, in the splits of the source or split by a hash.
+
+Near copies, such as retweets, stay and are counted, in one split: otherwise a model could recite what it should judge.
 
 `data/tasks/<task>/{train,validation,test}.parquet` have the columns of the kind of task, and `id`; the manifest says
 where the examples come from, how many there are, and what was left out and why.
@@ -6,7 +8,7 @@ where the examples come from, how many there are, and what was left out and why.
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -35,13 +37,20 @@ class Example:
     """An example as it is kept."""
 
     key: str
-    """What copies of one example share; its hash gives the split."""
+    """What copies of one example share: one of them stays."""
     answer: Hashable
     """What copies must agree in, such as the label: where they do not, none of them is kept."""
     row: Row
     """Column -> value."""
     id: str | None = None
     """As the source has it; None: one is made of the key."""
+    group: str | None = None
+    """What near copies share, and its hash gives their split; None: `key`."""
+
+    @property
+    def near(self) -> str:
+        """Return what near copies share."""
+        return self.key if self.group is None else self.group
 
 
 class Examples(Protocol[S_contra]):
@@ -88,6 +97,8 @@ class _Kept:
     ids: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
     splits: dict[TaskSplit, list[Row]] = field(default_factory=lambda: {split: [] for split in SPLITS})
+    near: dict[TaskSplit, Counter[str]] = field(default_factory=lambda: {split: Counter() for split in SPLITS})
+    """What near copies share -> how many examples of the split share it."""
     held_out: set[str] = field(default_factory=set)
     duplicates: int = 0
     conflicting: int = 0
@@ -99,7 +110,11 @@ class _Kept:
             self.held_out.add(example.key)
 
     def divide(self, examples: Iterable[Example], fractions: tuple[float, float]) -> None:
-        """Take each example once, where all copies agree and none is held out, into the split that its key gives."""
+        """Take each example once, where all copies agree and none, nor a near one, is held out.
+
+        The split is the one that a hash of what near copies share gives.
+        """
+        held_near = {near for counts in self.near.values() for near in counts}
         first: dict[str, Example] = {}
         copies = Counter[str]()
         disputed: set[str] = set()
@@ -107,20 +122,28 @@ class _Kept:
             if example.key in self.held_out:
                 self.duplicates += 1
                 continue
+            if example.near in held_near:
+                self.dropped["near_held_out"] += 1
+                continue
             copies[example.key] += 1
             if first.setdefault(example.key, example).answer != example.answer:
                 disputed.add(example.key)
         self.conflicting = sum(copies[key] for key in disputed)
         kept = {key: example for key, example in first.items() if key not in disputed}
         self.duplicates += sum(copies[key] - 1 for key in kept)
-        for key, example in kept.items():
-            self._append(task_split_of(key, *fractions), example)
+        for example in kept.values():
+            self._append(task_split_of(example.near, *fractions), example)
+
+    def near_copies(self, split: TaskSplit) -> int:
+        """Return how many examples of a split have a near copy before them in it."""
+        return sum(count - 1 for count in self.near[split].values())
 
     def _append(self, split: TaskSplit, example: Example) -> None:
         """Keep an example under an id of its own."""
         name = example.id or sha256(example.key.encode(errors="backslashreplace")).hexdigest()[:ID_DIGITS]
         self.ids[name] += 1
         number = self.ids[name]
+        self.near[split][example.near] += 1
         self.splits[split].append({ID: name if number == 1 else f"{name}-{number}", **example.row})
 
 
@@ -134,7 +157,8 @@ def write_dataset(directory: Path, name: str, settings: S_contra, examples: Exam
     source = open_records(section, settings, examples.readers())
     kept = _select(source, settings, examples)
     facts = examples.facts(settings, kept.splits, section)
-    _check_splits(section, {split: len(rows) for split, rows in kept.splits.items()})
+    _check_splits(section, source, {split: len(rows) for split, rows in kept.splits.items()})
+    whole = source.parts.keys() >= set(SPLITS)
     schema = pa.schema([(ID, pa.string()), *examples.schema(settings)])
     fresh_directory(directory)
     for split, rows in kept.splits.items():
@@ -148,7 +172,15 @@ def write_dataset(directory: Path, name: str, settings: S_contra, examples: Exam
         "test_fraction": settings.test_fraction if "test" not in source.parts else None,
         "read": kept.read,
         "examples": sum(map(len, kept.splits.values())),
-        "splits": {split: {"examples": len(rows), **facts.splits[split]} for split, rows in kept.splits.items()},
+        "splits": {
+            split: {
+                "from": "source" if whole or (split != "train" and split in source.parts) else "hash",
+                "examples": len(rows),
+                "near_copies": kept.near_copies(split),
+                **facts.splits[split],
+            }
+            for split, rows in kept.splits.items()
+        },
         "dropped": {
             **facts.dropped,
             **kept.dropped,
@@ -165,7 +197,7 @@ def _select(source: DatasetSource, settings: S_contra, examples: Examples[S_cont
 
     def found(split: TaskSplit) -> Iterator[Example]:
         for part in source.parts[split]:
-            counted = Part(part.name, _counted(part.records, kept))
+            counted = replace(part, records=_counted(part.records, kept))
             yield from examples.read(counted, settings, kept.dropped)
 
     for split in SPLITS:
@@ -185,11 +217,12 @@ def _counted(records: Iterable[Any], kept: _Kept) -> Iterator[Any]:
         yield record
 
 
-def _check_splits(section: str, sizes: Mapping[TaskSplit, int]) -> None:
+def _check_splits(section: str, source: DatasetSource, sizes: Mapping[TaskSplit, int]) -> None:
     total = sum(sizes.values())
     for split, size in sizes.items():
         if not size:
+            own = [part.way_out for part in source.parts.get(split, []) if part.way_out]
             raise UserError(
                 f"{section}: the {split} split is empty, of {total} examples in all; "
-                "add examples, or change its fraction"
+                f"{own[0] if own else 'add examples, or change its fraction'}"
             )

@@ -8,6 +8,7 @@ import codecs
 import csv
 import gzip
 import json
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -32,6 +33,7 @@ BATCH_ROWS = 1_000
 DVC_COPIES = "/.dvc/tmp/exps/"
 """Where DVC puts the copies of a project in which it runs experiments apart."""
 SEPARATORS = {"\t": "a tab", ";": "a semicolon", "|": "a bar", ",": "a comma"}
+_QUOTED = re.compile(r'"[^"]*"')
 
 
 def suffix(path: Path) -> str:
@@ -117,14 +119,24 @@ def _misread(path: Path, encoding: str, reason: object) -> UserError:
     return UserError(f"{path} is not {encoding} ({reason}): convert it, or (of a task) name its encoding")
 
 
+class _RepeatedKeyError(ValueError):
+    """A key that an object has twice."""
+
+
 def read_jsonl(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
-    """Yield the JSON object in each line that is not blank; a number that is NaN is missing."""
+    """Yield the JSON object in each line that is not blank; a number that is NaN is missing.
+
+    Raises:
+        UserError: a line is no JSON object, or has a key twice.
+    """
     with open_text(path, encoding) as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
-                record = json.loads(line, parse_constant=_constant)
+                record = json.loads(line, parse_constant=_constant, object_pairs_hook=_object)
+            except _RepeatedKeyError as error:
+                raise UserError(f"{path}, line {number} has the key {error} twice: keep one of them") from None
             except (ValueError, RecursionError) as error:
                 raise UserError(
                     f"{path}, line {number} is not valid JSON ({one_line(error)}): correct or remove the line"
@@ -132,6 +144,13 @@ def read_jsonl(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
             if not isinstance(record, dict):
                 raise UserError(f"{path}, line {number} is not a JSON object: write one, {{...}}, on each line")
             yield record
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Record:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise _RepeatedKeyError(quoted(_repeated(key for key, _ in pairs)[0]))
+    return record
 
 
 def _constant(name: str) -> float | None:
@@ -164,7 +183,11 @@ def read_parquet(path: Path, _encoding: str = "utf-8") -> Iterator[Record]:
 
 
 def without_nan(value: Any) -> Any:
-    """Return a value, None for NaN, by which pandas marks what is missing."""
+    """Return a value, None for NaN, by which pandas marks what is missing; in lists and structs too."""
+    if isinstance(value, list):
+        return [without_nan(part) for part in value]
+    if isinstance(value, dict):
+        return {key: without_nan(part) for key, part in value.items()}
     return None if isinstance(value, float) and value != value else value  # noqa: PLR0124
 
 
@@ -173,9 +196,18 @@ def check_columns(names: Iterable[str], name: str) -> None:
 
     Columns without any name cannot be asked for, and may be several.
     """
-    twice = [column for column, count in Counter(names).items() if count > 1 and column]
+    twice = [column for column in _repeated(names) if column]
     if twice:
-        raise UserError(f"{name} has several columns {quoted(twice[0])}: give each a name of its own")
+        raise repeated_column(name, twice[0])
+
+
+def repeated_column(name: str, column: str) -> UserError:
+    """Return the error of a file or dataset `name` that has `column` more than once."""
+    return UserError(f"{name} has several columns {quoted(column)}: give each a name of its own")
+
+
+def _repeated(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def read_csv(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
@@ -212,6 +244,7 @@ def parse_csv(lines: Iterable[str], name: str, **dialect: Any) -> Iterator[Recor
                 )
             yield line
 
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))  # of the process, and 131,072 at first
     reader = csv.reader(counted(), **dialect)
     try:
         header = next(reader, [])
@@ -221,7 +254,7 @@ def parse_csv(lines: Iterable[str], name: str, **dialect: Any) -> Iterator[Recor
             size = 0
             if row and len(row) != len(header):
                 raise UserError(
-                    f"{name}, line {reader.line_num} has {len(row)} fields, the header has {len(header)}: "
+                    f"{name}, line {reader.line_num} has {_fields(len(row))}, the header has {len(header)}: "
                     f"{_misfit(row, header, quoted_fields=reader.dialect.quoting != csv.QUOTE_NONE)}"
                 )
             if row:
@@ -231,7 +264,8 @@ def parse_csv(lines: Iterable[str], name: str, **dialect: Any) -> Iterator[Recor
 
 
 def _check_separator(header: str, name: str, separator: str) -> None:
-    found = [other for other in SEPARATORS if other in header]
+    bare = _QUOTED.sub("", header) if separator != "\t" else header
+    found = [other for other in SEPARATORS if other in bare]
     if found and separator not in found:
         raise UserError(
             f"{name} has the header {quoted(header)}, whose columns are separated by {SEPARATORS[found[0]]}: "
@@ -239,16 +273,26 @@ def _check_separator(header: str, name: str, separator: str) -> None:
         )
 
 
+def _fields(count: int) -> str:
+    return f"{count} field{'s' * (count != 1)}"
+
+
 def _misfit(row: list[str], header: list[str], *, quoted_fields: bool) -> str:
     """Return why a row has not as many fields as the header, and the way out."""
     if quoted_fields:
-        return "quote the fields that hold a delimiter"
+        if len(row) > len(header):
+            return "quote the fields that hold a delimiter"
+        return "add what is missing, or quote the field whose line break this is"
     remedy = "TSV has no quotes: take it out, or write CSV"
     if len(row) > len(header):
         return f"there is a tab inside a field; {remedy}"
-    if row[-1].startswith('"') and (len(row[-1]) == 1 or not row[-1].endswith('"')):
+    if _half_quoted(row[0]) or _half_quoted(row[-1]):
         return f"there is a line break inside a field; {remedy}"
     return f"a field is missing, or there is a line break inside one; {remedy}"
+
+
+def _half_quoted(part: str) -> bool:
+    return part == '"' or part.startswith('"') != part.endswith('"')
 
 
 def field(record: Record, column: str, name: str) -> str:

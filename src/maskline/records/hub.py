@@ -1,12 +1,13 @@
 """Datasets on the Hugging Face hub, pinned by revision and streamed, or local directories laid out as one."""
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from maskline.core.errors import UserError, one_line
-from maskline.records.files import Record, describe, without_nan
+from maskline.records.files import Record, describe, repeated_column, without_nan
 from maskline.records.settings import HubPin
 
 PROBE_SECONDS = 10
@@ -15,6 +16,10 @@ KINDS = ("arrow", "csv", "json", "parquet", "text")
 """Formats of a local directory that are read. Others, such as folders of images, name further files inside."""
 CONFIGURATION = ("README.md", ".huggingface.yaml", "dataset_infos.json")
 """Files of a directory that say how its data are read."""
+_REPEATED = re.compile(r"Multiple matches for FieldRef\.Name\((.+?)\)|Column\(/(.+?)\) was specified twice")
+"""How Arrow says that a file has a column twice."""
+SECOND = ".1"
+"""What pandas adds to the name of the second column of that name in a CSV file."""
 
 
 class HubDataset(NamedTuple):
@@ -45,7 +50,7 @@ def open_dataset(hub: HubPin, section: str) -> HubDataset:
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001  # strangers wrote the files, and any error may come of them
-        raise UserError(_failure(hub.dataset, section, error)) from None
+        raise _failure(hub.dataset, section, error) from None
     files = sorted({str(file) for part in (builder.config.data_files or {}).values() for file in part})
     if local:
         if builder.name not in KINDS:
@@ -60,9 +65,9 @@ def open_dataset(hub: HubPin, section: str) -> HubDataset:
     except MemoryError:
         raise
     except StopIteration:  # what `datasets` lets pass where the first file of JSON lines has none
-        raise UserError(_failure(hub.dataset, section, ValueError("a file of it is empty"))) from None
+        raise _failure(hub.dataset, section, ValueError("a file of it is empty")) from None
     except Exception as error:  # noqa: BLE001  # as above
-        raise UserError(_failure(hub.dataset, section, error)) from None
+        raise _failure(hub.dataset, section, error) from None
     return HubDataset({name: splits[name] for name in sorted(splits)}, provenance, licence)
 
 
@@ -90,16 +95,25 @@ def stream(dataset: Iterable[Record], name: str, section: str) -> Iterator[Recor
     """Yield the records of a split; a number that is NaN is missing.
 
     Raises:
-        UserError: a file is not as it should be, or the hub broke off and did not come back within the retries of
-            `datasets`.
+        UserError: a file is not as it should be or has a column twice, or the hub broke off and did not come back
+            within the retries of `datasets`.
     """
+    csv = getattr(getattr(dataset, "info", None), "builder_name", None) == "csv"
     try:
-        for record in dataset:
+        for number, record in enumerate(dataset):
+            if csv and not number:
+                _check_numbered(record, name)
             yield {column: without_nan(value) for column, value in record.items()}
     except (MemoryError, UserError):
         raise
     except Exception as error:  # noqa: BLE001  # strangers wrote the files, and any error may come of them
-        raise UserError(_failure(name, section, error)) from None
+        raise _failure(name, section, error) from None
+
+
+def _check_numbered(record: Record, name: str) -> None:
+    for column in record:
+        if column.endswith(SECOND) and column.removesuffix(SECOND) in record:
+            raise repeated_column(name, column.removesuffix(SECOND))
 
 
 def _licence(hub: HubPin, section: str) -> str:
@@ -110,14 +124,16 @@ def _licence(hub: HubPin, section: str) -> str:
     try:
         card = HfApi().dataset_info(hub.dataset, revision=hub.revision, timeout=PROBE_SECONDS).card_data
     except (OSError, ValueError, HTTPError) as error:
-        raise UserError(_failure(hub.dataset, section, error)) from None
+        raise _failure(hub.dataset, section, error) from None
     stated = card.get("license") if card else None
     return f"as stated on the dataset's card: {one_line(stated)}" if stated else "not stated on the dataset's card"
 
 
-def _failure(name: str, section: str, error: Exception) -> str:
+def _failure(name: str, section: str, error: Exception) -> UserError:
+    if twice := _REPEATED.search(str(error)):
+        return repeated_column(name, twice[1] or twice[2])
     reason = one_line(error) or type(error).__name__
-    return (
+    return UserError(
         f"cannot read the dataset {name} ({reason}): check the network and {section}.hub, "
         f"or set {section}.source to sample or files"
     )

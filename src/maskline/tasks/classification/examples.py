@@ -1,6 +1,8 @@
-"""From records to labelled texts: the columns `text` and `label`, an index into the labels that the manifest lists."""
+"""From records to labelled texts: the columns `text` and `label`, an index into the labels that the manifest lists.
 
-import html
+Where two texts make one example, the column `second` has the other.
+"""
+
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,32 +10,32 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from maskline.core.errors import UserError
-from maskline.corpus.articles import clean_line
+from maskline.core.errors import UserError, one_line, quoted
 from maskline.corpus.split import TaskSplit
-from maskline.dataset.source import Part, Reader
+from maskline.dataset.source import HIDDEN, Part, Reader
 from maskline.dataset.write import Example, Facts, Row
-from maskline.records.files import field, read_csv, read_jsonl, read_parquet, read_tsv
+from maskline.records.files import Record, field, read_csv, read_jsonl, read_parquet, read_tsv
+from maskline.tasks.classification.cleaning import clean_example, label_key
 
 if TYPE_CHECKING:
     from maskline.tasks.classification.settings import ClassificationDataset
 
 READERS: dict[str, Reader] = {".csv": read_csv, ".tsv": read_tsv, ".jsonl": read_jsonl, ".parquet": read_parquet}
-SCHEMA = pa.schema({"text": pa.string(), "label": pa.int8()})
+TEXTS, LABEL = ("text", "second"), "label"
 
 _RETWEET = re.compile(r"\b[rm]t\s+(?=@)")
 _USER_OR_LINK = re.compile(r"@\w+|https?:\S*|www\.\S+")
 _EDGES = " \"'“”‘’`:.…|-"  # noqa: RUF001  # the quotes that people type
 
 
-def duplicate_key(text: str) -> str:
-    """Return what two texts share when one is a copy of the other: case, users, links and quoting are left out.
+def near_key(text: str) -> str:
+    """Return what near copies of a text share: case, users, links, `RT` and the punctuation around it are left out.
 
     A retweet repeats a text under other user names and another short link; both copies in different splits would let
-    a model recite what it should judge.
+    a model recite what it should judge. A text of which nothing is left is like no other.
     """
     bare = _USER_OR_LINK.sub("", _RETWEET.sub("", text.casefold()))
-    return " ".join(bare.split()).strip(_EDGES)
+    return " ".join(bare.split()).strip(_EDGES) or text
 
 
 class Examples:
@@ -42,32 +44,52 @@ class Examples:
     def __init__(self) -> None:
         self._seen = Counter[str]()
 
-    def schema(self, settings: "ClassificationDataset") -> pa.Schema:  # noqa: ARG002  # the same for all
+    def schema(self, settings: "ClassificationDataset") -> pa.Schema:
         """Return the columns."""
-        return SCHEMA
+        texts = zip(TEXTS, settings.text_columns, strict=False)
+        return pa.schema([*((name, pa.string()) for name, _ in texts), (LABEL, pa.int8())])
 
     def readers(self) -> Mapping[str, Reader]:
         """Return the readers of files with columns."""
         return READERS
 
     def read(self, part: Part, settings: "ClassificationDataset", dropped: Counter[str]) -> Iterator[Example]:
-        """Yield the texts of the labels in `settings`; those that are empty once they are cleaned are left out.
+        """Yield the texts of the labels in `settings`.
+
+        Left out are records of other labels, those in which a label is empty or anything is null, NaN or not there
+        (`missing`), and those whose text is empty once it is cleaned (`empty`).
 
         Raises:
-            UserError: a record has no such column.
+            UserError: no record has such a column, a value is no text, or all labels of a split held out are hidden.
         """
-        ids = {label: number for number, label in enumerate(settings.labels)}
-        dropped["empty"] += 0
-        for record in part.records:
-            raw, label = (field(record, column, part.name) for column in (settings.text_column, settings.label_column))
-            self._seen[label] += 1
-            if label not in ids:
+        ids = {label_key(label): number for number, label in enumerate(settings.labels)}
+        columns = [settings.label_column, *settings.text_columns]
+        dropped.update({"missing": 0, "empty": 0})
+        there: dict[str, None] = {}
+        keys: set[str] = set()
+        for number, record in enumerate(part.records, 1):
+            there |= dict.fromkeys(record)
+            label, *texts = (_cleaned(record, column, f"{part.name}, record {number}") for column in columns)
+            key = label_key(label or "")
+            keys.add(key)
+            if not label or None in texts:
+                dropped["missing"] += 1
                 continue
-            text = clean_line(html.unescape(raw))
-            if text:
-                yield Example(duplicate_key(text), ids[label], {"text": text, "label": ids[label]})
+            self._seen[label] += 1
+            if key not in ids:
+                continue
+            if all(texts):
+                yield _example([text for text in texts if text], ids[key])
             else:
                 dropped["empty"] += 1
+        hidden = bool(keys) and keys <= {"", str(HIDDEN)} - ids.keys()
+        for column in columns:
+            if there and column not in there:
+                way_out = f"; {part.way_out}" if part.way_out and column == settings.label_column else ""
+                has = one_line(", ".join(map(str, there)))
+                raise UserError(f"{part.name} has no column {column}: it has {has}{way_out}")
+        if part.way_out and hidden:
+            raise UserError(f"{part.name} hides its labels, which are all {HIDDEN} or missing: {part.way_out}")
 
     def facts(
         self, settings: "ClassificationDataset", splits: Mapping[TaskSplit, Sequence[Row]], section: str
@@ -75,24 +97,40 @@ class Examples:
         """Return the labels, how often each occurs in a split, and what other labels there were.
 
         Raises:
-            UserError: a label never occurs, or never in training.
+            UserError: a label never occurs, or never in training, or all of a split look hidden.
         """
         labels = settings.labels
-        for label in labels:
-            if not self._seen[label]:
-                there = ", ".join(repr(seen) for seen, _ in self._seen.most_common(10))
+        keys = list(map(label_key, labels))
+        seen = set(map(label_key, self._seen))
+        for label, key in zip(labels, keys, strict=True):
+            if key not in seen:
+                there = ", ".join(quoted(name) for name, _ in self._seen.most_common(10))
                 raise UserError(f"{section}.labels: no example is labelled {label!r}; the labels are {there or 'none'}")
-        counts = {split: Counter(row["label"] for row in rows) for split, rows in splits.items()}
+        counts = {split: Counter(row[LABEL] for row in rows) for split, rows in splits.items()}
         for number, label in enumerate(labels):
             if not counts["train"][number]:
                 raise UserError(f"{section}: no training example is labelled {label!r}; add examples, or leave it out")
-        others = {
-            label.encode(errors="backslashreplace").decode(): n  # JSON lines can spell what UTF-8 cannot hold
-            for label, n in sorted(self._seen.items())
-            if label not in labels
-        }
+        for split, count in counts.items():
+            if [keys[number] for number in count] == [str(HIDDEN)]:
+                raise UserError(
+                    f"{section}: all labels of the {split} split are {HIDDEN}, as where they are hidden: give one with "
+                    "labels, or none, and a part of the others becomes it"
+                )
+        others = {label: n for label, n in sorted(self._seen.items()) if label_key(label) not in keys}
         return Facts(
             dataset={"labels": labels},
             splits={s: {"labels": {name: count[n] for n, name in enumerate(labels)}} for s, count in counts.items()},
             dropped={"other_label": others},
         )
+
+
+def _cleaned(record: Record, column: str, name: str) -> str | None:
+    """Return a text or a label cleaned; None where it is missing."""
+    if record.get(column) is None:
+        return None
+    return clean_example(field(record, column, name))
+
+
+def _example(texts: Sequence[str], label: int) -> Example:
+    row = {**dict(zip(TEXTS, texts, strict=False)), LABEL: label}
+    return Example("\n".join(texts), label, row, group="\n".join(map(near_key, texts)))

@@ -1,8 +1,9 @@
 """What a tasks/NAME.yaml of this kind holds."""
 
-from typing import Annotated, Literal, Self
+import math
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from maskline.dataset.settings import DatasetSettings
 from maskline.finetuning.settings import FinetuneParams
@@ -11,18 +12,48 @@ from maskline.tasks.settings import TaskSettings
 Pooling = Literal["cls", "mean"]
 
 
+def _label(value: Any) -> Any:
+    """Return a label as text: YAML has numbers and truth values without quotes."""
+    from maskline.tasks.classification.cleaning import clean_example
+
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) or (isinstance(value, int | float) and math.isfinite(value)):
+        return clean_example(str(value))
+    return value
+
+
+Label = Annotated[str, BeforeValidator(_label), Field(min_length=1)]
+
+
 class ClassificationDataset(DatasetSettings):
     """Records with a column for the text and one for its class."""
 
     text_column: str
+    second_column: str | None = None
+    """Of a second text, where two make one example; null: there is none."""
     label_column: str
-    labels: Annotated[list[str], Field(min_length=2, max_length=128)]
-    """Rows of other labels are left out and counted; the order gives the ids."""
+    labels: Annotated[list[Label], Field(min_length=2, max_length=128)]
+    """Rows of other labels are left out and counted; the order gives the ids. Cleaned as the texts are."""
+
+    @property
+    def text_columns(self) -> list[str]:
+        """Return the columns of the texts of an example, one or two."""
+        return [self.text_column] if self.second_column is None else [self.text_column, self.second_column]
+
+    @model_validator(mode="after")
+    def _check_columns(self) -> Self:
+        columns = [*self.text_columns, self.label_column]
+        if len(set(columns)) != len(columns):
+            raise ValueError("text_column, second_column and label_column must differ from one another")
+        return self
 
     @model_validator(mode="after")
     def _check_labels(self) -> Self:
-        if len(set(self.labels)) != len(self.labels):
-            raise ValueError("labels must differ from one another")
+        from maskline.tasks.classification.cleaning import label_key
+
+        if len(set(map(label_key, self.labels))) != len(self.labels):
+            raise ValueError("labels must differ from one another, also once they are cleaned and 1.0 is 1")
         return self
 
 
