@@ -1,3 +1,4 @@
+import gc
 import gzip
 import io
 import json
@@ -70,10 +71,19 @@ def test_the_splits_are_those_that_have_files(tmp_path):
     assert list(opened(**paths).parts) == ["train", "test"]
 
 
+def test_a_file_that_is_held_out_is_not_among_those_to_train_on(tmp_path):
+    for name in "abc":
+        write_pairs(tmp_path / f"{name}.jsonl", [(name, "good")])
+    held_out = {"files.validation_paths": [str(tmp_path / "b.jsonl")], "files.test_paths": [str(tmp_path / "c.jsonl")]}
+    assert [record["text"] for record in from_files(tmp_path / "*.jsonl", **held_out)] == ["a"]
+    with pytest.raises(UserError, match=rf"^{SECTION}.files holds out every file of paths: leave some to train on$"):
+        from_files(tmp_path / "b.jsonl", tmp_path / "c.jsonl", **held_out)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", b"sentence,label\nfine\n", "a.csv, line 2 has 1 fields, the header has 2"),
+        ("a.csv", b"sentence,label\nfine\n", "a.csv, line 2 has 1 field, the header has 2: add what is"),
         ("a.csv", b"sentence,label\nwell, fine,good\n", "a.csv, line 2 has 3 fields.*quote"),
         ("a.csv", b'sentence,label\n"fine,good\n', "a.csv, line 2: unexpected end of data"),
         ("a.csv", b"sentence,label,sentence\na,good,b\n", r"a.csv has several columns 'sentence': give each a name"),
@@ -92,6 +102,11 @@ def test_the_splits_are_those_that_have_files(tmp_path):
         ),
         (
             "a.csv",
+            b'"sentence, raw"|label\n"a, b"|good\n',
+            r"a.csv has the header .*, whose columns are separated by a bar: write a comma between columns$",
+        ),
+        (
+            "a.csv",
             b"sentence\tlabel\na\tgood\n",
             r"a.csv has the header .*, whose columns are separated by a tab: write a co",
         ),
@@ -103,12 +118,17 @@ def test_the_splits_are_those_that_have_files(tmp_path):
         (
             "a.tsv",
             b'sentence\tlabel\n"they\nall came"\tgood\n',
-            r"a.tsv, line 2 has 1 fields.*: there is a line break inside",
+            r"a.tsv, line 2 has 1 field.*: there is a line break inside",
+        ),
+        (
+            "a.tsv",
+            b'label\tsentence\ngood\t"they\nall came"\n',
+            r"a.tsv, line 3 has 1 field, the header has 2: there is a line break inside",
         ),
         (
             "a.tsv",
             b"sentence\tlabel\nthey\nall came\tgood\n",
-            r"a.tsv, line 2 has 1 fields.*or there is a line break inside",
+            r"a.tsv, line 2 has 1 field.*or there is a line break inside",
         ),
         (
             "a.tsv",
@@ -118,6 +138,13 @@ def test_the_splits_are_those_that_have_files(tmp_path):
         ("a.csv", b"sentence,label\ncaf\xe9,good\n", "a.csv is not utf-8"),
         ("a.jsonl", b'{"sentence": "fine"}\n[1]\n', "a.jsonl, line 2 is not a JSON object"),
         ("a.jsonl", b'{"sentence": fine}\n', "a.jsonl, line 1 is not valid JSON"),
+        (
+            "a.jsonl",
+            b'{"sentence": "a", "label": 1}\n{"label": 1, "sentence": "a", "label": 2}\n',
+            r"a.jsonl, line 2 has the key 'label' twice: keep one of them$",
+        ),
+        ("a.jsonl", b'{"a": {"b": 1, "b": 1}}\n', r"a.jsonl, line 1 has the key 'b' twice"),
+        ("a.csv", b'sentence,label\na "gem",good\n"b" c,good\n', r"a.csv, line 3: ',' expected after '\"'; correct or"),
         ("a.jsonl.gz", b"no gzip", "a.jsonl.gz is not a complete gzip file"),
         ("a.parquet", b"no parquet", "a.parquet is not a readable Parquet file"),
         ("a.txt", b"fine", "a.txt is none of .csv, .tsv, .jsonl, .parquet"),
@@ -138,9 +165,13 @@ def test_columns_without_a_name_may_be_several(tmp_path):
 def test_a_number_that_is_nan_is_missing(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"sentence": NaN, "label": "good"}\n{"sentence": "NaN", "label": -Infinity}\n')
     pq.write_table(pa.table({"sentence": ["fine"], "label": [float("nan")]}), tmp_path / "b.parquet")
+    nested = [{"scores": [0.5, float("nan")], "by": {"x": [float("nan")]}}]
+    pq.write_table(pa.Table.from_pylist(nested), tmp_path / "c.parquet")
+    (tmp_path / "d.jsonl").write_text('{"scores": [0.5, NaN], "by": {"x": [NaN]}}')
     assert from_files(tmp_path / "*") == [
         {"sentence": None, "label": "good"}, {"sentence": "NaN", "label": float("-inf")},
         {"sentence": "fine", "label": None},
+        *2 * [{"scores": [0.5, None], "by": {"x": [None]}}],
     ]  # fmt: skip
 
 
@@ -203,11 +234,23 @@ def test_a_wheel_that_is_not_as_pinned_is_named(publish, changes, message):
     assert "\n" not in str(error.value)
 
 
-def hub(directory):
-    return {"source": "hub", "hub": {"dataset": str(directory), "config": None, "revision": "main"}}
+def hub(directory, **splits):
+    return {"source": "hub", "hub": {"dataset": str(directory), "config": None, "revision": "main", **splits}}
 
 
-def test_hub_joins_the_splits_and_names_the_classes(tmp_path):
+def write_splits(directory, **splits):
+    """Write split -> (text, label) as CSV files of a dataset; return its folder."""
+    directory.mkdir()
+    configuration = ["---", "configs:", "- config_name: default", "  data_files:"]
+    for split, pairs in splits.items():
+        lines = ["text,sentiment", *(f"{text},{label}" for text, label in pairs)]
+        (directory / f"{split}.csv").write_text("\n".join(lines) + "\n")
+        configuration.append(f"  - {{split: {split}, path: {split}.csv}}")
+    (directory / "README.md").write_text("\n".join([*configuration, "---", ""]))
+    return directory
+
+
+def test_hub_keeps_the_splits_and_names_the_classes(tmp_path):
     datasets = pytest.importorskip("datasets")
     classes = datasets.ClassLabel(names=["no", "yes"])
     features = datasets.Features(
@@ -219,15 +262,81 @@ def test_hub_joins_the_splits_and_names_the_classes(tmp_path):
         }
     )
     for split, rows in {"train": [("a", 1, [1, 0]), ("b", 0, [])], "test": [("c", -1, [-1])]}.items():
-        table = [{"sentence": text, "label": label, "tags": tags, "numbers": [0, 1]} for text, label, tags in rows]
+        table = [{"sentence": text, "label": label, "tags": tags, "numbers": [0, -1]} for text, label, tags in rows]
         datasets.Dataset.from_list(table, features=features).to_parquet(tmp_path / "mood" / f"{split}.parquet")
     source = opened(**hub(tmp_path / "mood"))
-    found = sorted((record["sentence"], record["label"], record["tags"]) for record in records(source))
-    assert found == [("a", "yes", ["yes", "no"]), ("b", "no", []), ("c", -1, [-1])]
-    assert all(record["numbers"] == [0, 1] for record in records(source))
+    assert list(source.parts) == ["train", "test"]
+    found = {split: [(r["sentence"], r["label"], r["tags"]) for r in records(source, split)] for split in source.parts}
+    assert found == {"train": [("a", "yes", ["yes", "no"]), ("b", "no", [])], "test": [("c", None, [-1])]}
+    assert all(record["numbers"] == [0, -1] for record in records(source))
     assert source.provenance["dataset"] == "mood"
     assert str(tmp_path) not in str(source.provenance)
-    assert list(source.parts) == ["train"]
+
+
+def test_the_splits_of_the_hub_have_the_names_that_are_given(tmp_path):
+    pytest.importorskip("datasets")
+    splits = {name: [(name, "good")] for name in ("train", "validation", "test", "extra")}
+    directory = write_splits(tmp_path / "mood", **splits)
+
+    def found(**names):
+        source = opened(**hub(directory, **names))
+        texts = {split: [record["text"] for record in records(source, split)] for split in source.parts}
+        return texts, source.provenance["splits"], source.provenance["unused_splits"]
+
+    own = ("train", "validation", "test")
+    assert found() == ({name: [name] for name in own}, {name: name for name in own}, ["extra"])
+    assert found(test_split="extra", validation_split=None) == (
+        {"train": ["train"], "test": ["extra"]},
+        {"train": "train", "test": "extra"},
+        ["test", "validation"],
+    )
+    assert found(train_split="extra", test_split=None)[0] == {"train": ["extra"], "validation": ["validation"]}
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"train_split": "all"}, r"hub.train_split is all: .*mood has test, train; name one of them$"),
+        (
+            {"validation_split": "dev"},
+            r"hub.validation_split is dev: .*mood has test, train; .* or null to split one off",
+        ),
+        ({"test_split": "tests"}, r"hub.test_split is tests: .*mood has test, train; .* or null to split one off by a"),
+        ({"validation_split": "validation"}, r"hub.validation_split is validation: .*mood has test, train"),
+    ],
+)
+def test_a_split_that_the_hub_does_not_have_is_named(tmp_path, names, message):
+    pytest.importorskip("datasets")
+    directory = write_splits(tmp_path / "mood", train=[("a", "good")], test=[("b", "good")])
+    assert list(opened(**hub(directory)).parts) == ["train", "test"]
+    with pytest.raises(UserError, match=rf"^{SECTION}.{message}") as error:
+        opened(**hub(directory, **names))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # `datasets` leaves the file open
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("train.csv", b"label,sentence,label\ngood,a,bad\n"),
+        ("train.jsonl", b'{"label": "good", "sentence": "a", "label": "bad"}\n'),
+        ("train.parquet", TWICE),
+    ],
+)
+def test_a_column_that_the_hub_has_twice_is_named(tmp_path, name, content):
+    pytest.importorskip("datasets")
+    (tmp_path / "mood").mkdir()
+    (tmp_path / "mood" / name).write_bytes(content)
+    with pytest.raises(UserError, match=r"mood has several columns 'label': give each a name of its own$"):
+        records(opened(**hub(tmp_path / "mood")))
+    gc.collect()
+
+
+def test_a_column_of_the_hub_may_end_in_a_number(tmp_path):
+    pytest.importorskip("datasets")
+    (tmp_path / "mood").mkdir()
+    (tmp_path / "mood" / "train.csv").write_text("text,v1.1\na,b\n")
+    assert records(opened(**hub(tmp_path / "mood"))) == [{"text": "a", "v1.1": "b"}]
 
 
 def test_a_dataset_that_cannot_be_read_is_named(tmp_path):

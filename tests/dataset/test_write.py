@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from maskline.core.errors import UserError
 from maskline.core.storage import MANIFEST, read_json, sha256
 from maskline.dataset.read import SPLITS, read_dataset
-from maskline.tasks.classification.examples import duplicate_key
+from maskline.tasks.classification.examples import near_key
 from tests.dataset.labelled import LABELS, PAIRS, everything, write
 
 
@@ -30,6 +30,7 @@ def test_examples_come_back_with_the_index_of_their_label(tmp_path):
     assert manifest["labels"] == LABELS
     assert manifest["examples"] == manifest["read"] == 60
     assert (manifest["validation_fraction"], manifest["test_fraction"]) == (0.3, 0.3)
+    assert {part["from"] for part in manifest["splits"].values()} == {"hash"}
     assert manifest["provenance"]["inputs"][0]["name"] == "mood-paths.jsonl"
     assert str(tmp_path) not in str(manifest)
 
@@ -51,7 +52,7 @@ def test_each_example_has_an_id_that_follows_from_it_alone(tmp_path):
 
 
 def test_copies_in_a_split_that_is_given_have_ids_of_their_own(tmp_path):
-    write(tmp_path / "mood", PAIRS, {"test": [("held out", "good"), ("Held out", "good"), ("held out", "bad")]})
+    write(tmp_path / "mood", PAIRS, {"test": [("held out", "good"), ("held  out", "good"), ("held out", "bad")]})
     ids = read_dataset(tmp_path / "mood", "mood").splits["test"]["id"]
     assert [id_.partition("-")[2] for id_ in ids] == ["", "2", "3"]
     assert len({id_.partition("-")[0] for id_ in ids}) == 1
@@ -63,8 +64,10 @@ def test_what_is_dropped_is_counted(tmp_path):
         ("nor", "mixed"),
         ("either", "neutral"),
         (" \u200b ", "good"),
-        ("Text  NUMBER 1", "good"),
-        ("RT @someone: text number 1 http://t.co/abc", "good"),
+        ("no label", " \ufeff"),
+        (None, "good"),
+        ("text  number\u200e 1", "good"),
+        (" text number 1 ", "good"),
         ("text number 2", "good"),
         ("only a neutral twin", "bad"),
         ("only a neutral twin", "neutral"),
@@ -72,20 +75,34 @@ def test_what_is_dropped_is_counted(tmp_path):
     manifest = write(tmp_path / "mood", PAIRS + extra)
     assert manifest["dropped"] == {
         "other_label": {"mixed": 1, "neutral": 3},
+        "missing": 2,
         "empty": 1,
         "duplicate": 2,
         "conflicting_label": 2,
     }
-    assert manifest["read"] == 69
-    assert manifest["examples"] == 69 - 4 - 1 - 2 - 2
+    assert manifest["read"] == 71
+    assert manifest["examples"] == 71 - 4 - 2 - 1 - 2 - 2
     texts = {text for text, _ in union(tmp_path / "mood")}
     assert "text number 1" in texts
     assert "text number 2" not in texts
 
 
-def test_of_copies_the_first_stays(tmp_path):
-    write(tmp_path / "mood", [*PAIRS, ("TEXT number 3", "good"), ("RT @a: text number 3", "good")])
-    assert [text for text, _ in union(tmp_path / "mood") if duplicate_key(text) == "text number 3"] == ["text number 3"]
+def test_of_copies_the_first_stays_and_near_copies_stay_with_it(tmp_path):
+    near = ["TEXT number 3", "RT @a: text number 3", "text number 3..."]
+    manifest = write(tmp_path / "mood", [*PAIRS, *((text, "good") for text in near), ("text\tnumber 3", "good")])
+    found = everything(tmp_path / "mood")
+    (split,) = (split for split, examples in found.items() if ("text number 3", 1) in examples)
+    assert [text for text, _ in found[split] if near_key(text) == "text number 3"] == ["text number 3", *near]
+    assert {part: counts["near_copies"] for part, counts in manifest["splits"].items()} == dict.fromkeys(SPLITS, 0) | {
+        split: 3
+    }
+    assert manifest["dropped"]["duplicate"] == 1
+
+
+def test_near_copies_need_not_agree(tmp_path):
+    manifest = write(tmp_path / "mood", [*PAIRS, ("RT @a: text number 3", "bad")])
+    assert manifest["dropped"]["conflicting_label"] == 0
+    assert union(tmp_path / "mood") >= {("text number 3", 1), ("RT @a: text number 3", 0)}
 
 
 @given(st.sets(st.integers(0, 99), max_size=30), st.randoms())
@@ -100,12 +117,12 @@ def test_other_examples_and_their_order_move_none(tmp_path_factory, others, rand
     assert all(set(before[split]) <= set(after[split]) for split in before)
 
 
-def test_a_copy_stands_where_its_original_would(tmp_path):
+def test_a_near_copy_stands_where_its_original_would(tmp_path):
     write(tmp_path / "a", PAIRS)
     write(tmp_path / "b", [(f"RT @user: {text.upper()} http://t.co/x", label) for text, label in PAIRS])
     original, copy = everything(tmp_path / "a"), everything(tmp_path / "b")
     for split, examples in original.items():
-        assert {duplicate_key(text) for text, _ in examples} == {duplicate_key(text) for text, _ in copy[split]}
+        assert {near_key(text) for text, _ in examples} == {near_key(text) for text, _ in copy[split]}
 
 
 def test_the_same_examples_are_the_same_bytes(tmp_path):
@@ -119,21 +136,26 @@ HELD = [(f"held {i}", LABELS[i % 2]) for i in range(9)]
 
 
 def test_a_split_of_the_source_is_held_out_whole_and_its_copies_are_no_training_examples(tmp_path):
-    test = [*HELD, HELD[0], ("held 1", "bad"), ("same", "good")]
+    test = [*HELD, HELD[0], ("held 1", "bad"), ("same", "good"), ("Held 5.", "good"), ("http://t.co/a", "bad")]
     validation = [("mine", "bad"), ("same", "good"), ("other", "neutral"), ("\u200b", "good")]
-    copies = [("RT @you: held 3", "good"), ("HELD 4", "good"), ("mine", "bad"), ("mine", "good")]
+    copies = [("held  3", "good"), ("mine", "bad"), ("mine", "good")]
+    near = [("RT @you: held 3", "good"), ("HELD 4", "bad"), ("Mine!", "good"), ("http://t.co/b", "bad")]
     held_out = {"validation": validation, "test": test}
-    manifest = write(tmp_path / "mood", PAIRS + copies, held_out)
+    manifest = write(tmp_path / "mood", PAIRS + copies + near, held_out)
     found = everything(tmp_path / "mood")
     assert found["test"] == [(text, LABELS.index(label)) for text, label in test]
     assert found["validation"] == [("mine", 0), ("same", 1)]
-    assert found["train"] == [(text, LABELS.index(label)) for text, label in PAIRS]
+    assert found["train"] == [(text, LABELS.index(label)) for text, label in PAIRS + near[2:]]
     assert manifest["dropped"] == {
-        "other_label": {"neutral": 1}, "empty": 1, "duplicate": 4, "conflicting_label": 0,
+        "other_label": {"neutral": 1}, "missing": 0, "empty": 1, "near_held_out": 2, "duplicate": 3,
+        "conflicting_label": 0,
     }  # fmt: skip
     assert manifest["validation_fraction"] is manifest["test_fraction"] is None
-    assert manifest["read"] == 60 + 4 + 4 + 12
-    assert manifest["splits"]["test"] == {"examples": 12, "labels": {"bad": 7, "good": 5}}
+    assert manifest["read"] == 60 + 7 + 4 + 14
+    assert manifest["splits"]["test"] == {
+        "from": "source", "examples": 14, "near_copies": 3, "labels": {"bad": 8, "good": 6},
+    }  # fmt: skip
+    assert {part["from"] for part in manifest["splits"].values()} == {"source"}
     names = {key: [file["name"] for file in manifest["provenance"][key]] for key in ("inputs", "test_inputs")}
     assert names == {"inputs": ["mood-paths.jsonl"], "test_inputs": ["mood-test_paths.jsonl"]}
     assert manifest["provenance"]["validation_inputs"][0]["sha256"] == sha256(tmp_path / "mood-validation_paths.jsonl")
@@ -150,6 +172,8 @@ def test_what_the_source_does_not_hold_out_is_split_off(tmp_path, split):
     assert set(found["train"]) == {*without["train"], *without[split]}
     assert manifest[f"{split}_fraction"] is None
     assert manifest[f"{other}_fraction"] == 0.3
+    origin = {name: part["from"] for name, part in manifest["splits"].items()}
+    assert origin == {"train": "hash", split: "source", other: "hash"}
 
 
 @pytest.mark.parametrize("split", ["validation", "test"])
@@ -169,7 +193,11 @@ def test_an_empty_split_is_an_error_and_leaves_nothing(tmp_path, split):
 
 @pytest.mark.parametrize("split", ["validation", "test"])
 def test_a_split_of_the_source_without_an_example_is_an_error(tmp_path, split):
-    with pytest.raises(UserError, match=f"^tasks/mood.yaml: dataset: the {split} split is empty, of 6"):
+    with pytest.raises(
+        UserError,
+        match=rf"^tasks/mood.yaml: dataset: the {split} split is empty, of 60 examples in all; give one with labels, "
+        rf"or set tasks/mood.yaml: dataset.files.{split}_paths to \[\], and a part of the others becomes the {split} ",
+    ):
         write(tmp_path / "mood", PAIRS, {split: [("other", "neutral")]})
 
 

@@ -1,5 +1,6 @@
 """Files that expand without end: a limit where each is read, and next to no memory until then."""
 
+import csv
 import gzip
 import tracemalloc
 
@@ -13,6 +14,16 @@ from maskline.records.files import open_text, read_csv, read_jsonl, read_parquet
 from maskline.records.parquet_pages import page_sizes
 
 LIMIT = 1 << 16
+
+
+@pytest.mark.parametrize(("read", "name", "between"), [(read_csv, "a.csv", ","), (read_tsv, "a.tsv.gz", "\t")])
+def test_a_field_is_as_long_as_a_line_may_be(tmp_path, monkeypatch, read, name, between):
+    monkeypatch.setattr(files, "LONGEST_LINE", 1 << 24)
+    csv.field_size_limit(131_072)  # that of a new process
+    long = "x" * 140_000
+    content = f"text{between}label\n{long}{between}a\n".encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert list(read(tmp_path / name)) == [{"text": long, "label": "a"}]
 
 
 @pytest.fixture(autouse=True)

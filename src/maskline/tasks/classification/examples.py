@@ -69,7 +69,7 @@ class Examples:
         keys: set[str] = set()
         for number, record in enumerate(part.records, 1):
             there |= dict.fromkeys(record)
-            label, *texts = (_cleaned(record, column, f"{part.name}, record {number}") for column in columns)
+            label, *texts = (_cleaned(record, names, f"{part.name}, record {number}") for names in columns)
             key = label_key(label or "")
             keys.add(key)
             if not label or None in texts:
@@ -83,11 +83,11 @@ class Examples:
             else:
                 dropped["empty"] += 1
         hidden = bool(keys) and keys <= {"", str(HIDDEN)} - ids.keys()
-        for column in columns:
-            if there and column not in there:
-                way_out = f"; {part.way_out}" if part.way_out and column == settings.label_column else ""
+        for names in columns:
+            if there and there.keys().isdisjoint(names):
+                way_out = f"; {part.way_out}" if part.way_out and names == settings.label_column else ""
                 has = one_line(", ".join(map(str, there)))
-                raise UserError(f"{part.name} has no column {column}: it has {has}{way_out}")
+                raise UserError(f"{part.name} has no column {' or '.join(names)}: it has {has}{way_out}")
         if part.way_out and hidden:
             raise UserError(f"{part.name} hides its labels, which are all {HIDDEN} or missing: {part.way_out}")
 
@@ -124,11 +124,14 @@ class Examples:
         )
 
 
-def _cleaned(record: Record, column: str, name: str) -> str | None:
-    """Return a text or a label cleaned; None where it is missing."""
-    if record.get(column) is None:
+def _cleaned(record: Record, names: Sequence[str], name: str) -> str | None:
+    """Return a text or a label cleaned; None where it is missing. `name` names the record in errors."""
+    columns = [column for column in names if column in record]
+    if len(columns) > 1:
+        raise UserError(f"{name} has both columns {' and '.join(columns)}: name the one that is meant")
+    if not columns or record[columns[0]] is None:
         return None
-    return clean_example(field(record, column, name))
+    return clean_example(field(record, columns[0], name))
 
 
 def _example(texts: Sequence[str], label: int) -> Example:

@@ -23,29 +23,35 @@ def _label(value: Any) -> Any:
     return value
 
 
+def _list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Columns = Annotated[list[str], BeforeValidator(_list), Field(min_length=1)]
+"""A column, or several where files name it differently: each file has one of them."""
 Label = Annotated[str, BeforeValidator(_label), Field(min_length=1)]
 
 
 class ClassificationDataset(DatasetSettings):
     """Records with a column for the text and one for its class."""
 
-    text_column: str
-    second_column: str | None = None
+    text_column: Columns
+    second_column: Columns | None = None
     """Of a second text, where two make one example; null: there is none."""
-    label_column: str
+    label_column: Columns
     labels: Annotated[list[Label], Field(min_length=2, max_length=128)]
     """Rows of other labels are left out and counted; the order gives the ids. Cleaned as the texts are."""
 
     @property
-    def text_columns(self) -> list[str]:
+    def text_columns(self) -> list[list[str]]:
         """Return the columns of the texts of an example, one or two."""
         return [self.text_column] if self.second_column is None else [self.text_column, self.second_column]
 
     @model_validator(mode="after")
     def _check_columns(self) -> Self:
-        columns = [*self.text_columns, self.label_column]
+        columns = [name for names in (*self.text_columns, self.label_column) for name in names]
         if len(set(columns)) != len(columns):
-            raise ValueError("text_column, second_column and label_column must differ from one another")
+            raise ValueError("the columns of text_column, second_column and label_column must differ from one another")
         return self
 
     @model_validator(mode="after")
