@@ -59,7 +59,7 @@ class Examples(Protocol[S_contra]):
     def schema(self, settings: S_contra) -> pa.Schema:
         """Return the columns of an example."""
 
-    def readers(self) -> Mapping[str, Reader]:
+    def readers(self, settings: S_contra) -> Mapping[str, Reader]:
         """Return what reads the files of this kind, by suffix."""
 
     def read(self, part: Part, settings: S_contra, dropped: Counter[str]) -> Iterator[Example]:
@@ -154,7 +154,7 @@ def write_dataset(directory: Path, name: str, settings: S_contra, examples: Exam
         UserError: the source does not serve, or a split is empty.
     """
     section = f"tasks/{name}.yaml: dataset"
-    source = open_records(section, settings, examples.readers())
+    source = open_records(section, settings, examples.readers(settings))
     kept = _select(source, settings, examples)
     facts = examples.facts(settings, kept.splits, section)
     _check_splits(section, source, {split: len(rows) for split, rows in kept.splits.items()})

@@ -84,8 +84,10 @@ def export(
     write_json(directory / CONFIG, content | dict(settings or {}))
     for name, part in files.items():
         write_bytes(directory / name, save(part, {"format": "pt"}))
-    for name, text in tokenizer.files.items():
-        write_bytes(directory / name, text)
+    for name, raw in tokenizer.files.items():
+        write_bytes(directory / name, raw)
+    for name, text in model.files().items():
+        write_text(directory / name, text)
     write_text(directory / "README.md", card)
     write_manifest(directory, provenance)
 

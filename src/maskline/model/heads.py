@@ -2,6 +2,7 @@
 
 # Dimensions: B sequences, N tokens of them all, D hidden, V vocabulary, M masked tokens.
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -90,6 +91,10 @@ class EncoderModel(nn.Module):
     def reset(self, generator: torch.Generator) -> None:
         """Draw initial weights."""
         initialize(self, self.encoder.params, generator)
+
+    def files(self) -> Mapping[str, str]:
+        """Return name -> text of what another library than `transformers` reads in the directory of this model."""
+        return {}
 
 
 class PretrainingModel(EncoderModel):

@@ -49,7 +49,7 @@ class Examples:
         texts = zip(TEXTS, settings.text_columns, strict=False)
         return pa.schema([*((name, pa.string()) for name, _ in texts), (LABEL, pa.int8())])
 
-    def readers(self) -> Mapping[str, Reader]:
+    def readers(self, settings: "ClassificationDataset") -> Mapping[str, Reader]:  # noqa: ARG002  # the same for all
         """Return the readers of files with columns."""
         return READERS
 

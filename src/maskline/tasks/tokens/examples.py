@@ -64,7 +64,7 @@ class Examples:
         """Return the columns."""
         return SCHEMA
 
-    def readers(self) -> Mapping[str, Reader]:
+    def readers(self, settings: "TokensDataset") -> Mapping[str, Reader]:  # noqa: ARG002  # the same for all
         """Return the readers of tagged lines and of files with columns."""
         return READERS
 
