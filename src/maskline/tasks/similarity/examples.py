@@ -44,8 +44,8 @@ def read_headless(path: Path, encoding: str, columns: Sequence[str]) -> Iterator
                 continue
             if len(fields) < len(columns):
                 raise UserError(
-                    f"{path}, line {number} has {len(fields)} fields with a TAB between, dataset.columns has "
-                    f"{len(columns)}: correct the line, or give null where the first line has the names"
+                    f"{path}, line {number} has fewer fields ({len(fields)}, a TAB between) than dataset.columns has "
+                    f"names ({len(columns)}): correct the line, or give null where the first line has the names"
                 )
             yield dict(zip(columns, fields, strict=False))
 

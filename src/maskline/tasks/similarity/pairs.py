@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from maskline.examples.batches import by_length
+from maskline.model.heads import EncoderModel
 from maskline.model.inputs import layout_of, move
 from maskline.model.modes import evaluating
-from maskline.tasks.similarity.model import SimilarityModel
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.texts import EncodedTexts, Packed
 
@@ -67,7 +67,7 @@ def encode_pairs(columns: Sequence[Sequence[str | None]], tokenizer: LoadedToken
     return EncodedPairs(
         EncodedTexts(
             [np.array([special.cls, *ids, special.sep], np.int64) for ids in numbers],
-            cut,
+            len(too_long),
             unknown / max(1, sum(map(len, numbers))),
         ),
         spelled,
@@ -76,13 +76,13 @@ def encode_pairs(columns: Sequence[Sequence[str | None]], tokenizer: LoadedToken
     )
 
 
-def unit_vectors(model: SimilarityModel, texts: Packed, device: torch.device) -> Tensor:
+def unit_vectors(model: EncoderModel, texts: Packed, device: torch.device) -> Tensor:
     """Return the vectors of texts, (T, D), each of length 1."""
     return F.normalize(model(move(texts.input_ids, device), layout_of(texts.lengths, device)))
 
 
 @torch.no_grad()
-def all_vectors(model: SimilarityModel, texts: EncodedTexts, device: torch.device) -> NDArray[np.float32]:
+def all_vectors(model: EncoderModel, texts: EncodedTexts, device: torch.device) -> NDArray[np.float32]:
     """Return the vectors of texts, (T, D), each of length 1, without dropout."""
     vectors = np.zeros((len(texts), model.encoder.params.hidden), np.float32)
     with evaluating(model):

@@ -22,6 +22,7 @@ from maskline.core.scores import FigureSpec, wilson
 from maskline.dataset.read import Columns, Dataset
 from maskline.finetuning.task import Baseline, Case, Details, Metrics, Pretrained, Table
 from maskline.model.directory import load_encoder
+from maskline.model.heads import EncoderModel
 from maskline.model.inputs import move
 from maskline.model.settings import ModelParams
 from maskline.tasks.similarity.baselines import embedding_vectors, tfidf_vectors
@@ -169,11 +170,11 @@ class Similarity:
         """Return the pairs and the tokens."""
         return {"loss": len(batch.questions), "tokens": len(batch.texts.input_ids)}
 
-    def loss(self, model: SimilarityModel, batch: PairBatch, device: torch.device) -> Tensor:
+    def loss(self, model: EncoderModel, batch: PairBatch, device: torch.device) -> Tensor:
         """Return the summed loss of the objective."""
         return self._loss(unit_vectors(model, batch.texts, device), batch)
 
-    def predict(self, model: SimilarityModel, encoded: LabelledPairs, device: torch.device) -> NDArray[np.float32]:
+    def predict(self, model: EncoderModel, encoded: LabelledPairs, device: torch.device) -> NDArray[np.float32]:
         """Return the vectors of all texts that differ, (T, D), each of length 1."""
         return all_vectors(model, encoded.pairs.texts, device)
 
