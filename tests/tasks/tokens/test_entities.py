@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskline.tasks.tokens.entities import Matches, entities
+from maskline.tasks.tokens.entities import SCHEMES, Entity, entities, read_entities, spell
 
 TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 
@@ -42,59 +42,63 @@ def test_an_entity_is_a_beginning_and_all_that_goes_on_from_it(tags):
     assert entities(tags) == [(*match.span(), match[0][0]) for match in re.finditer("Xx*|Yy*", letters)]
 
 
-def matches(*pairs):
-    return Matches((gold.split(), predicted.split()) for gold, predicted in pairs)
+# The same two sentences in every scheme: a name of three words beside one of one word, and neighbours of one type.
+SPELLED = {
+    "bio": ["B-X I-X I-X B-Y O", "B-X B-X I-X O"],
+    "iob1": ["I-X I-X I-X I-Y O", "I-X B-X I-X O"],
+    "bioes": ["B-X I-X E-X S-Y O", "S-X B-X E-X O"],
+    "bilou": ["B-X I-X L-X U-Y O", "U-X B-X L-X O"],
+}
+FOUND = [[Entity(0, 3, "X"), Entity(3, 4, "Y")], [Entity(0, 1, "X"), Entity(1, 3, "X")]]
 
 
-def test_scores_by_hand():
-    found = matches(
-        ("B-X I-X O B-Y", "B-X I-X O B-Y"),  # both
-        ("B-X I-X O", "B-X O O"),  # too short
-        ("B-X I-X O", "B-X I-X I-X"),  # too long
-        ("B-Y O B-X", "B-X O B-X"),  # another type, and one that is right
-        ("O O", "B-Y O"),  # invented
-        ("B-Y", "O"),  # missed
-        ("", ""),
-    )
-    assert (found.gold, found.predicted, found.correct) == ({"X": 4, "Y": 3}, {"X": 5, "Y": 2}, {"X": 2, "Y": 1})
-    assert found.scores(["X", "Y"]) == {"precision": 3 / 7, "recall": 3 / 7, "f1": 6 / 14}
-    assert found.scores(["X"]) == {"precision": 2 / 5, "recall": 2 / 4, "f1": 4 / 9}
-    assert found.scores(["Y"]) == {"precision": 1 / 2, "recall": 1 / 3, "f1": 2 / 5}
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_sentence_has_the_same_entities_in_every_scheme(scheme):
+    for tags, found in zip(SPELLED[scheme], FOUND, strict=True):
+        assert read_entities(tags.split()) == found
+        assert spell(found, len(tags.split()), scheme) == tags.split()
 
 
-def test_the_tags_of_a_continuation_alone_are_no_prediction():
-    found = matches(("B-X I-X", "I-X I-X"))
-    assert found.scores(["X"]) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
-    assert not found.predicted
+@st.composite
+def sentences(draw):
+    """Return entities one after the other, and a number of words that holds them."""
+    found, end = [], 0
+    for _ in range(draw(st.integers(0, 4))):
+        start = end + draw(st.integers(0, 2))
+        end = start + draw(st.integers(1, 3))
+        found.append(Entity(start, end, draw(st.sampled_from(["X", "Y", "a-b"]))))
+    return found, end + draw(st.integers(0, 2))
 
 
-def test_adjacent_entities_are_two():
-    assert matches(("B-X B-X", "B-X I-X")).scores(["X"]) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
-    assert matches(("B-X B-X", "B-X B-X")).gold == {"X": 2}
+@given(sentences(), st.sampled_from(SCHEMES))
+def test_what_is_spelled_is_read_again(sentence, scheme):
+    found, length = sentence
+    tags = spell(found, length, scheme)
+    assert len(tags) == length
+    assert read_entities(tags) == found
 
 
-def test_the_same_place_in_another_sentence_is_another_entity():
-    found = matches(("B-X O", "O B-X"), ("O B-X", "B-X O"))
-    assert found.scores(["X"])["f1"] == 0.0
+@given(sentences())
+def test_tags_of_our_own_are_read_strictly(sentence):
+    found, length = sentence
+    assert entities(spell(found, length)) == found
 
 
 @pytest.mark.parametrize(
-    ("gold", "predicted", "scores"),
+    ("tags", "expected"),
     [
-        ("O O", "O O", (0.0, 0.0, 0.0)),
-        ("B-X O", "O O", (0.0, 0.0, 0.0)),
-        ("O O", "B-X O", (0.0, 0.0, 0.0)),
-        ("B-X O", "B-X B-X", (0.5, 1.0, 2 / 3)),
-        ("B-X B-X", "B-X O", (1.0, 0.5, 2 / 3)),
+        ("I-X O I-X I-X", "B-X O B-X I-X"),  # what continues nothing begins
+        ("B-X I-Y I-Y", "B-X B-Y I-Y"),  # so does another type
+        ("B-X O I-X", "B-X O B-X"),
+        ("E-X", "B-X"),
+        ("B-X I-X O", "B-X I-X O"),  # never closed
+        ("B-X S-X", "B-X B-X"),
+        ("E-X I-X", "B-X B-X"),
+        ("B-X E-X E-X", "B-X I-X B-X"),
+        ("U-X L-X", "B-X B-X"),
+        ("I-X B-X", "B-X B-X"),
+        ("", ""),
     ],
 )
-def test_where_there_is_nothing_to_divide_by_a_score_is_nought(gold, predicted, scores):
-    assert tuple(matches((gold, predicted)).scores(["X"]).values()) == scores
-
-
-def test_without_sentences_every_score_is_nought():
-    assert matches().scores(["X"]) == {"precision": 0.0, "recall": 0.0, "f1": 0.0}
-
-
-def test_as_many_predictions_as_gold_tags_are_compared():
-    assert matches(("O B-X I-X O B-Y O", "O B-X I-X O O O")).scores(["X", "Y"])["recall"] == 0.5
+def test_tags_that_break_their_scheme_are_read_as_what_they_continue_or_begin(tags, expected):
+    assert spell(read_entities(tags.split()), len(tags.split())) == expected.split()

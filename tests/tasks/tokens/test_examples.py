@@ -8,10 +8,11 @@ import pytest
 
 from maskline.core.errors import UserError
 from maskline.dataset.read import read_dataset
+from maskline.tasks.tokens.entities import SCHEMES, read_entities, spell
 from maskline.tasks.tokens.examples import read_tagged_lines, tag_names
 from tests.tasks.tokens.tagged import LABELS, params, write, write_sentences
 
-NER = Path("../shared/data/ner_en")
+NER, ANER = Path("../shared/data/ner_en"), Path("../shared/data/ner_ar")
 SENTENCES = [([f"word{n}", "in", "Paris"], ["B-PER", "O", "B-LOC"]) for n in range(30)]
 
 
@@ -86,7 +87,8 @@ def test_sentences_come_back_with_the_numbers_of_their_tags(tmp_path):
     count = manifest["splits"]["train"]["examples"]
     assert manifest["splits"]["train"]["labels"] == {"O": count, "B-LOC": count, "I-LOC": 0, "B-PER": count, "I-PER": 0}
     assert manifest["dropped"] == {"unknown_tag": 0, "empty": 0, "duplicate": 0, "conflicting_label": 0}
-    assert manifest["unknown_tags"] == {}
+    assert manifest["unknown_tags"] == manifest["off_scheme_tags"] == {}
+    assert (manifest["scheme"], manifest["first_off_scheme"]) == ("bio", None)
     assert manifest["read"] == manifest["examples"] == 30
 
 
@@ -162,8 +164,8 @@ def test_a_split_of_the_source_is_held_out_whole(tmp_path):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"tokens": ["a", "b"], "ner_tags": ["O"]}, r"a.jsonl has 2 words and 1 tags in one sentence: correct it$"),
-        ({"tokens": [], "ner_tags": ["O"]}, r"a.jsonl has 0 words and 1 tags in one sentence"),
+        ({"tokens": ["a", "b"], "ner_tags": ["O"]}, r"a.jsonl, sentence 31 has 2 words and 1 tags: correct it$"),
+        ({"tokens": [], "ner_tags": ["O"]}, r"a.jsonl, sentence 31 has 0 words and 1 tags"),
         ({"words": ["a"], "ner_tags": ["O"]}, r"a.jsonl has no column tokens: it has words, ner_tags$"),
         ({"tokens": ["a"], "tags": ["O"]}, r"a.jsonl has no column ner_tags: it has tokens, tags$"),
         ({"tokens": "a b", "ner_tags": ["O", "O"]}, r"a.jsonl: column tokens holds str, no list: name another$"),
@@ -180,12 +182,12 @@ def test_a_record_that_is_not_what_it_should_be_names_the_file(tmp_path, row, me
 
 
 def test_a_type_that_never_occurs_lists_the_unknown_tags(tmp_path):
-    path = write_sentences(tmp_path / "a.jsonl", [*SENTENCES, (["a"], ["B-MISC"]), (["b"], ["I-ORG"])])
-    never = r"^tasks/ner.yaml: dataset.types: nothing is tagged B-ORG; unknown tags are B-MISC$"
+    path = write_sentences(tmp_path / "a.jsonl", [*SENTENCES, (["a"], ["B-MISC"]), (["b"], ["ORG"])])
+    never = r"^tasks/ner.yaml: dataset.types: nothing is tagged as ORG; unknown tags are B-MISC, ORG$"
     with pytest.raises(UserError, match=never):
         write(tmp_path / "ner", path, types=["LOC", "PER", "ORG"])
     path = write_sentences(tmp_path / "a.jsonl", SENTENCES)
-    with pytest.raises(UserError, match=r"nothing is tagged B-ORG; unknown tags are none$"):
+    with pytest.raises(UserError, match=r"nothing is tagged as ORG; unknown tags are none$"):
         write(tmp_path / "ner", path, types=["LOC", "PER", "ORG"])
     assert not (tmp_path / "ner").exists()
 
@@ -200,6 +202,7 @@ def test_a_split_of_too_few_sentences_is_named(tmp_path):
     ("changes", "message"),
     [
         ({"ner:dataset.types": ["LOC", "LOC"]}, "dataset: types must differ from one another"),
+        ({"ner:dataset.scheme": "iob"}, "dataset.scheme is 'iob'"),
         ({"ner:dataset.types": []}, r"dataset.types is \[\]"),
         ({"ner:dataset.types": [f"T{n}" for n in range(64)]}, r"dataset.types is \["),
         ({"ner:dataset.text_column": "text"}, "unknown key dataset.text_column"),
@@ -225,6 +228,104 @@ def test_as_many_types_as_there_may_be_have_numbers(tmp_path):
     sentences = [([f"w{n}", "x"], [f"B-T{n % 63}", f"I-T{n % 63}"]) for n in range(300)]
     write(tmp_path / "ner", write_sentences(tmp_path / "a.jsonl", sentences), types=types)
     assert sorted(everything(tmp_path / "ner")) == sorted(sentences)
+
+
+# Two names of several words, side by side and of one type, so that each scheme spells them in its own way.
+NAMES = ["B-PER", "I-PER", "B-PER", "I-PER", "I-PER", "O", "B-LOC"]
+
+
+def spelled(scheme, count=30):
+    """Return sentences with the tags of `NAMES` in a scheme."""
+    tags = spell(read_entities(NAMES), len(NAMES), scheme)
+    return [([f"word{n}", "Lee", "Ann", "van", "Dyck", "in", "Paris"], tags) for n in range(count)]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_every_scheme_becomes_iob2(tmp_path, scheme):
+    manifest = write(tmp_path / "ner", write_sentences(tmp_path / "a.jsonl", spelled(scheme)), scheme=scheme)
+    assert sorted(everything(tmp_path / "ner")) == sorted(spelled("bio"))
+    assert manifest["labels"] == LABELS
+    assert (manifest["scheme"], manifest["off_scheme_tags"], manifest["first_off_scheme"]) == (scheme, {}, None)
+
+
+@pytest.mark.parametrize("named", SCHEMES)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_scheme_that_is_not_what_it_is_called_is_told(tmp_path, scheme, named):
+    if scheme == named:
+        return
+    path = write_sentences(tmp_path / "a.jsonl", [(["in"], ["O"]), *spelled(scheme)])
+    told = (
+        rf"^tasks/ner.yaml: dataset.scheme is {named}, and \d+ tags are not as it has them, the first of them a.jsonl, "
+        rf"sentence 2, word \d, [BIESLU]-(PER|LOC); {scheme} fits all: set scheme to {scheme}, or correct the tags$"
+    )
+    with pytest.raises(UserError, match=told):
+        write(tmp_path / "ner", path, scheme=named)
+    assert not (tmp_path / "ner").exists()
+
+
+def test_where_no_scheme_fits_all_the_best_is_told_with_what_is_left(tmp_path):
+    path = write_sentences(tmp_path / "a.jsonl", [*spelled("bioes"), (["a"], ["I-PER"])])
+    with pytest.raises(UserError, match=r"sentence 1, word 2, E-PER; bioes fits all but 1: set scheme to bioes, or"):
+        write(tmp_path / "ner", path)
+
+
+def test_a_few_tags_that_break_the_scheme_are_counted_and_read_as_what_they_begin(tmp_path):
+    broken = [
+        (["a", "Ann", "b"], ["O", "I-PER", "O"]),
+        (["c", "Ann", "Rome"], ["O", "B-PER", "I-LOC"]),
+        (["d", "Ann", "Lee"], ["S-PER", "O", "E-PER"]),
+        (["e"], ["I-MISC"]),  # of a type that is not asked for
+    ]
+    manifest = write(tmp_path / "ner", write_sentences(tmp_path / "a.jsonl", [*SENTENCES, *broken]))
+    assert manifest["off_scheme_tags"] == {"E-PER": 1, "I-LOC": 1, "I-PER": 1, "S-PER": 1}
+    assert manifest["first_off_scheme"] == "a.jsonl, sentence 31, word 2, I-PER"
+    assert (manifest["dropped"]["unknown_tag"], manifest["unknown_tags"]) == (1, {"I-MISC": 1})
+    found = {words[0]: tags for words, tags in everything(tmp_path / "ner")}
+    assert [found[name] for name in "acd"] == [["O", "B-PER", "O"], ["O", "B-PER", "B-LOC"], ["B-PER", "O", "B-PER"]]
+
+
+def test_one_bad_row_is_named_by_its_sentence(tmp_path):
+    lines = ["".join(f"{word}\t{tag}\n" for word, tag in zip(*pair, strict=True)) for pair in SENTENCES]
+    lines[7] = "Ann\tB-PER\nParis\n"
+    (tmp_path / "a.tsv").write_text("\n".join(lines))
+    with pytest.raises(UserError, match=r"a.tsv, line 30 has one column: a word and its tag are needed$"):
+        write(tmp_path / "ner", tmp_path / "a.tsv")
+
+
+def test_the_beginning_of_a_document_is_no_word(tmp_path):
+    (tmp_path / "a.conll").write_text("-DOCSTART- -X- O O\n\nAnn NNP I-NP B-PER\n-DOCSTART- -X- O O\nin IN O O\n")
+    assert list(read_tagged_lines(tmp_path / "a.conll")) == [
+        {"words": ["Ann"], "tags": ["B-PER"]}, {"words": ["in"], "tags": ["O"]},
+    ]  # fmt: skip
+
+
+def test_records_of_one_word_become_sentences(tmp_path):
+    expected = [([*words, "."], [*tags, "O"]) for words, tags in SENTENCES]
+    rows = [{"word": word, "tag": tag} for pair in expected for word, tag in zip(*pair, strict=True)]
+    rows += [{"word": "no", "tag": "O"}, {"word": None, "tag": "O"}, {"word": 7, "tag": "O"}]  # no end; and odd words
+    path = tmp_path / "hub" / "train.jsonl"
+    path.parent.mkdir()
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    columns = {"words_column": "word", "tags_column": "tag", "sentence_end": [".", "!"]}
+    expected.append((["no", "", "7"], ["O", "O", "O"]))
+    manifest = write(tmp_path / "ner", path, **columns)
+    assert sorted(everything(tmp_path / "ner")) == sorted(expected)
+    assert manifest["examples"] == 31
+    write(
+        tmp_path / "ner",
+        source="hub",
+        hub={"dataset": str(tmp_path / "hub"), "config": None, "revision": "main"},
+        **columns,
+    )
+    assert sorted(everything(tmp_path / "ner")) == sorted(expected)
+
+
+def test_a_type_may_be_missing_in_training(tmp_path):
+    path = write_sentences(tmp_path / "a.jsonl", [(words, ["O", *tags[1:]]) for words, tags in SENTENCES])
+    test = str(write_sentences(tmp_path / "b.jsonl", SENTENCES[:3]))
+    manifest = write(tmp_path / "ner", path, **{"files.test_paths": [test]})
+    assert manifest["splits"]["train"]["labels"]["B-PER"] == 0
+    assert manifest["splits"]["test"]["labels"]["B-PER"] == 3
 
 
 def test_hub_names_the_tags(tmp_path):
@@ -255,4 +356,24 @@ def test_wikiann(tmp_path):
     assert manifest["splits"]["test"]["labels"] == {
         "O": 40_834, "B-LOC": 4_657, "I-LOC": 6_447, "B-ORG": 4_745, "I-ORG": 11_607, "B-PER": 4_556, "I-PER": 7_480,
     }  # fmt: skip
+    assert manifest["off_scheme_tags"] == {}
     assert not any(word.startswith("en:") for words, _ in everything(tmp_path / "ner") for word in words)
+
+
+@pytest.mark.skipif(not ANER.is_dir(), reason="the shared sentences of ANERcorp are not here")
+def test_anercorp(tmp_path):
+    parts = {
+        f"files.{key}": [str(ANER / f"{name}.tsv.gz")]
+        for key, name in (("validation_paths", "dev"), ("test_paths", "test"))
+    }
+    types = ["LOC", "MISC", "ORG", "PERS"]
+    manifest = write(tmp_path / "ner", ANER / "train.tsv.gz", **parts, types=types)
+    assert {split: counts["examples"] for split, counts in manifest["splits"].items()} == {
+        "train": 3_753 - 35, "validation": 417, "test": 464,
+    }  # fmt: skip
+    # Names that something interrupts are tagged B-PERS I-PERS O I-PERS; each I-PERS after O is a beginning.
+    assert manifest["off_scheme_tags"] == {"I-LOC": 7, "I-MISC": 15, "I-ORG": 6, "I-PERS": 21}
+    assert manifest["splits"]["test"]["labels"] == {
+        "O": 13_662, "B-LOC": 446, "I-LOC": 64, "B-MISC": 110 + 3, "I-MISC": 55, "B-ORG": 214, "I-ORG": 140,
+        "B-PERS": 399 + 3, "I-PERS": 329,
+    }  # fmt: skip

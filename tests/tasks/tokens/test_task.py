@@ -6,7 +6,7 @@ from torch.nn.functional import cross_entropy
 
 from maskline.dataset.read import Dataset
 from maskline.model.attention import Layout
-from maskline.tasks.tokens import task as module
+from maskline.tasks.tokens import tagging
 from maskline.tasks.tokens.task import Predictions, Tokens, make_task, most_frequent_tags
 from maskline.tokenization.load import load_tokenizer
 from tests.tasks.tokens.tagged import (
@@ -29,7 +29,7 @@ from tests.tiny import SPECIAL
 
 CPU = torch.device("cpu")
 O, B_LOC, I_LOC, B_PER, I_PER = range(5)  # noqa: E741
-CLS, SEP, UNK = SPECIAL.cls, SPECIAL.sep, SPECIAL.unk
+CLS, SEP = SPECIAL.cls, SPECIAL.sep
 PARAMS = params({"model.initializer_range": 0.2}).model
 TASK = Tokens(LABELS)
 UNUSED = None
@@ -60,25 +60,23 @@ SENTENCES = columns(
 
 def test_the_first_piece_of_a_word_has_its_tag(tokenizer):
     encoded = TASK.encode(SENTENCES, tokenizer, 16)
-    assert lists(encoded.input_ids) == [
+    assert lists(encoded.windows.input_ids) == [
         [CLS, ANN, PLAY, ED, DOT, SEP],
         [CLS, THE, PARIS, IAN, PLAY, ING, NEW, YORK, SEP],
         [CLS, YORK, SEP],
         [CLS, PARIS, PARIS, SEP],
     ]
-    assert lists(encoded.places) == [[1, 2, 4], [1, 2, 4, 6, 7], [1], [1, 2]]
-    assert lists(encoded.words) == [[0, 1, 2], [0, 1, 2, 3, 4], [0], [0, 1]]
-    assert lists(encoded.tags) == SENTENCES["tags"]
+    assert lists(encoded.windows.places) == [[1, 2, 4], [1, 2, 4, 6, 7], [1], [1, 2]]
+    assert lists(encoded.by_sentence(encoded.tags)) == SENTENCES["tags"]
     assert encoded.sizes.tolist() == [6, 9, 3, 4]
-    assert encoded.cut == 0
-    assert encoded.unk_rate == 0
+    assert (encoded.cut, encoded.unk_rate) == (0, 0)
 
 
 def test_a_word_of_many_parts_is_one(tokenizer):
     encoded = TASK.encode(columns((["the.the", "New York", "Ann"], [B_LOC, B_PER, O])), tokenizer, 16)
-    assert lists(encoded.input_ids) == [[CLS, THE, DOT, THE, NEW, YORK, ANN, SEP]]
-    assert lists(encoded.places) == [[1, 4, 6]]
-    assert lists(encoded.words) == [[0, 1, 2]]
+    assert lists(encoded.windows.input_ids) == [[CLS, THE, DOT, THE, NEW, YORK, ANN, SEP]]
+    assert lists(encoded.windows.places) == [[1, 4, 6]]
+    assert TASK.batch(encoded, np.array([0])).tags.tolist() == [B_LOC, B_PER, O]
 
 
 @pytest.mark.parametrize("nothing", ["", "\u200b", " "])
@@ -86,40 +84,28 @@ def test_a_word_without_a_piece_does_not_shift_the_tags(tokenizer, nothing):
     words = [nothing, "Ann", nothing, nothing, "playing", "York", nothing]
     tags = [O, B_PER, I_PER, O, O, B_LOC, I_LOC]
     encoded = TASK.encode(columns((words, tags), ([nothing], [B_LOC])), tokenizer, 16)
-    assert lists(encoded.input_ids) == [[CLS, ANN, PLAY, ING, YORK, SEP], [CLS, SEP]]
-    assert lists(encoded.words) == [[1, 4, 5], []]
-    assert lists(encoded.places) == [[1, 2, 4], []]
     batch = TASK.batch(encoded, np.array([1, 0]))
     assert batch.tags.tolist() == [B_PER, O, B_LOC]
-    assert batch.positions.tolist() == [3, 4, 6]
-    assert lists(encoded.tags) == [tags, [B_LOC]]
+    assert batch.words.positions.tolist() == [3, 4, 6]
+    assert lists(encoded.by_sentence(encoded.tags)) == [tags, [B_LOC]]
 
 
-def test_what_is_unknown_is_counted_in_what_is_read(tokenizer):
-    encoded = TASK.encode(columns((["Ann", "?"], [O, O]), (["?", "Ann", "the", "?"], [O] * 4)), tokenizer, 5)
-    assert lists(encoded.input_ids) == [[CLS, ANN, UNK, SEP], [CLS, UNK, ANN, THE, SEP]]
-    assert encoded.unk_rate == 2 / 5
-    assert TASK.encode(columns(), tokenizer, 5).unk_rate == 0
-
-
-def test_a_sentence_is_cut_at_its_end_and_keeps_all_its_tags(tokenizer):
-    words, tags = SENTENCES["words"][1], SENTENCES["tags"][1]
-    for length, places in ((9, [1, 2, 4, 6, 7]), (8, [1, 2, 4, 6]), (7, [1, 2, 4]), (6, [1, 2, 4]), (4, [1, 2])):
-        encoded = TASK.encode(columns((words, tags), (["Ann"], [B_PER])), tokenizer, length)
-        assert encoded.sizes.tolist() == [length, 3]
-        assert encoded.input_ids[0][-1] == SEP
-        assert lists(encoded.places) == [places, [1]]
-        assert lists(encoded.words) == [list(range(len(places))), [0]]
-        assert lists(encoded.tags) == [tags, [B_PER]]
-        assert encoded.cut == (length < 9)
-        assert TASK.batch(encoded, np.array([0])).tags.tolist() == tags[: len(places)]
+@pytest.mark.parametrize("length", range(3, 12))
+def test_however_long_the_sentence_every_word_is_learned_once(tokenizer, length):
+    encoded = TASK.encode(SENTENCES, tokenizer, length)
+    rows = np.arange(len(encoded.sizes))
+    assert max(encoded.sizes) <= length
+    batch = TASK.batch(encoded, rows)
+    assert sorted(batch.words.words.tolist()) == [*range(11)]
+    assert batch.tags.tolist() == encoded.tags[batch.words.words].tolist()
+    assert encoded.cut == {3: 2}.get(length, 0)  # where one piece fits, words of two are read half
 
 
 def test_a_batch_has_the_sentences_of_its_rows_one_after_the_other(tokenizer):
     batch = TASK.batch(TASK.encode(SENTENCES, tokenizer, 16), np.array([2, 0, 3]))
-    assert batch.input_ids.tolist() == [CLS, YORK, SEP, CLS, ANN, PLAY, ED, DOT, SEP, CLS, PARIS, PARIS, SEP]
-    assert batch.lengths.tolist() == [3, 6, 4]
-    assert batch.positions.tolist() == [1, 4, 5, 7, 10, 11]
+    assert batch.words.input_ids.tolist() == [CLS, YORK, SEP, CLS, ANN, PLAY, ED, DOT, SEP, CLS, PARIS, PARIS, SEP]
+    assert batch.words.lengths.tolist() == [3, 6, 4]
+    assert batch.words.positions.tolist() == [1, 4, 5, 7, 10, 11]
     assert batch.tags.tolist() == [B_LOC, B_PER, O, O, B_LOC, B_LOC]
     assert TASK.targets(batch) == {"loss": 6, "tokens": 13}
 
@@ -136,22 +122,21 @@ def logits_of(model, ids):
 
 
 def losses(model, encoded, rows):
-    """Return the loss of each word that is read, sentence by sentence."""
-    found = []
+    """Return the loss of each word that is read, sequence by sequence."""
+    found, windows = [], encoded.windows
     with torch.no_grad():
         for row in rows:
-            logits = logits_of(model, encoded.input_ids[row])
-            for place, word in zip(encoded.places[row], encoded.words[row], strict=True):
-                tag = torch.tensor(int(encoded.tags[row][word]))
-                found.append(cross_entropy(logits[place], tag).item())
+            logits = logits_of(model, windows.input_ids[row])
+            for place, word in zip(windows.places[row], windows.words[row], strict=True):
+                found.append(cross_entropy(logits[place], torch.tensor(int(encoded.tags[word]))).item())
     return found
 
 
 def test_the_loss_is_the_sum_over_the_first_pieces(tokenizer):
-    model, encoded = new_model(), TASK.encode(SENTENCES, tokenizer, 8)
+    model, encoded = new_model(), TASK.encode(SENTENCES, tokenizer, 16)
     rows = np.array([1, 3, 0])
     expected = losses(model, encoded, rows)
-    assert len(expected) == 4 + 2 + 3
+    assert len(expected) == 5 + 2 + 3
     assert TASK.loss(model, TASK.batch(encoded, rows), CPU).item() == pytest.approx(sum(expected), abs=1e-4)
 
 
@@ -182,16 +167,22 @@ class Known(nn.Module):
 TAGS = {ANN: B_PER, PLAY: O, DOT: O, THE: O, PARIS: B_PER, IAN: I_PER, NEW: B_LOC, YORK: I_LOC, ING: I_PER, ED: I_LOC}
 
 
+def predict(model, encoded):
+    """Return the tags of each sentence, and the predictions."""
+    predictions = TASK.predict(model, encoded, CPU)
+    return lists(encoded.by_sentence(predictions.tags)), predictions
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 64])
 def test_each_word_has_the_tag_of_its_first_piece_whatever_the_batch(tokenizer, monkeypatch, size):
-    monkeypatch.setattr(module, "BATCH_TOKENS", size)
-    predictions = TASK.predict(Known(TAGS), TASK.encode(SENTENCES, tokenizer, 16), CPU)
-    assert lists(predictions.tags) == [[B_PER, O, O], [O, B_PER, O, B_LOC, I_LOC], [I_LOC], [B_PER, B_PER]]
+    monkeypatch.setattr(tagging, "BATCH_TOKENS", size)
+    tags, predictions = predict(Known(TAGS), TASK.encode(SENTENCES, tokenizer, 16))
+    assert tags == [[B_PER, O, O], [O, B_PER, O, B_LOC, I_LOC], [O], [B_PER, B_PER]]  # York alone continues nothing
     assert predictions.targets == 11
 
 
-def test_words_without_a_piece_and_those_that_are_cut_are_outside(tokenizer, monkeypatch):
-    monkeypatch.setattr(module, "BATCH_TOKENS", 2)
+def test_words_without_a_piece_are_outside(tokenizer, monkeypatch):
+    monkeypatch.setattr(tagging, "BATCH_TOKENS", 2)
     sentences = columns(
         (["", "Ann", "", "New", "York", "Ann", "Ann"], [O, B_PER, I_PER, B_LOC, I_LOC, B_PER, B_PER]),
         ([""], [B_PER]),
@@ -199,55 +190,62 @@ def test_words_without_a_piece_and_those_that_are_cut_are_outside(tokenizer, mon
         ([], []),
         (["", "New", "York"], [O, B_LOC, I_LOC]),
     )
-    predictions = TASK.predict(Known(TAGS), TASK.encode(sentences, tokenizer, 5), CPU)
-    assert lists(predictions.tags) == [[O, B_PER, O, B_LOC, I_LOC, O, O], [O], [B_PER], [], [O, B_LOC, I_LOC]]
-    assert predictions.targets == 3 + 1 + 2
+    tags, predictions = predict(Known(TAGS), TASK.encode(sentences, tokenizer, 5))
+    assert tags == [[O, B_PER, O, B_LOC, I_LOC, B_PER, B_PER], [O], [B_PER], [], [O, B_LOC, I_LOC]]
+    assert predictions.targets == 5 + 1 + 2
+    assert predictions.probabilities[[0, 2, 7]].tolist() == [1, 1, 1]
 
 
-def test_words_that_are_cut_keep_their_gold_in_the_score(tokenizer):
-    words, tags = ["Ann", "the", "New", "York", "Ann"], [B_PER, O, B_LOC, I_LOC, B_PER]
-    found = {}
-    for length in (7, 6, 5, 3):
+def test_however_short_the_windows_every_gold_entity_is_judged(tokenizer):
+    words, tags = ["Ann", "the", "New", "York", "Ann", ""], [B_PER, O, B_LOC, I_LOC, B_PER, B_LOC]
+    for length in range(3, 9):
         encoded = TASK.encode(columns((words, tags)), tokenizer, length)
         scores = TASK.scores(encoded, TASK.predict(Known(TAGS), encoded, CPU))
-        found[length] = (scores["precision"], scores["recall"])
-    assert found == {7: (1, 1), 6: (1, 2 / 3), 5: (1 / 2, 1 / 3), 3: (1, 1 / 3)}  # 5: half of an entity is another one
+        assert (scores["precision"], scores["recall"]) == (1, 3 / 4)  # what has no piece cannot be found, and counts
 
 
 def test_the_loss_of_predictions_is_the_mean_over_the_words_that_are_read(tokenizer, monkeypatch):
-    monkeypatch.setattr(module, "BATCH_TOKENS", 3)
+    monkeypatch.setattr(tagging, "BATCH_TOKENS", 3)
     model, encoded = new_model(0.4), TASK.encode(SENTENCES, tokenizer, 8)
     model.train()
     predictions = TASK.predict(model, encoded, CPU)
     assert model.training
     model.eval()
-    expected = losses(model, encoded, range(4))
-    assert predictions.targets == len(expected) == 10
+    expected = losses(model, encoded, range(5))
+    assert predictions.targets == len(expected) == 11
     assert TASK.scores(encoded, predictions)["loss"] == pytest.approx(np.mean(expected), abs=1e-5)
 
 
 def test_predictions_of_the_network_are_the_same_whatever_the_batch(tokenizer, monkeypatch):
     model, encoded = new_model(), TASK.encode(SENTENCES, tokenizer, 16)
-    expected = []
+    windows = encoded.windows
     with torch.no_grad():
-        model.classifier.bias -= torch.cat([logits_of(model, ids) for ids in encoded.input_ids]).mean(0)
-        for ids, places in zip(encoded.input_ids, encoded.places, strict=True):
-            expected.append(logits_of(model, ids)[places].argmax(1).tolist())
+        model.classifier.bias -= torch.cat([logits_of(model, ids) for ids in windows.input_ids]).mean(0)
+        rows = [logits_of(model, ids)[places] for ids, places in zip(windows.input_ids, windows.places, strict=True)]
+    scores = torch.log_softmax(torch.cat(rows), 1).numpy()
+    expected = tagging.best_tags(scores, windows.ends, LABELS)
     for size in (1, 2, 64):
-        monkeypatch.setattr(module, "BATCH_TOKENS", size)
-        assert lists(TASK.predict(model, encoded, CPU).tags) == expected
-    assert len({tag for tags in expected for tag in tags}) > 2
+        monkeypatch.setattr(tagging, "BATCH_TOKENS", size)
+        predictions = TASK.predict(model, encoded, CPU)
+        assert predictions.tags.tolist() == expected.tolist()
+        assert predictions.probabilities == pytest.approx(np.exp(scores[np.arange(11), expected]), abs=1e-5)
+    assert len({*expected.tolist()}) > 2
 
 
-def predictions(*tags):
-    return Predictions([np.array(part) for part in tags], loss=6.0, targets=4)
+def predictions(*tags, probabilities=None):
+    tags = np.concatenate(tags)
+    probabilities = np.ones(len(tags)) if probabilities is None else np.array(probabilities)
+    return Predictions(tags, probabilities, loss=6.0, targets=4)
 
 
 def test_scores_by_hand(tokenizer):
     encoded = TASK.encode(SENTENCES, tokenizer, 16)
     found = predictions([B_PER, O, B_LOC], [O, B_PER, O, B_LOC, O], [B_LOC], [B_LOC, I_LOC])
     # Gold: Ann, Parisian, New York, York, Paris, Paris. Found: Ann, ".", Parisian, New, York, Paris Paris.
-    assert TASK.scores(encoded, found) == {"loss": 1.5, "precision": 3 / 6, "recall": 3 / 6, "f1": 6 / 12}
+    assert TASK.scores(encoded, found) == {
+        "loss": 1.5, "precision": 3 / 6, "recall": 3 / 6, "f1": 6 / 12, "exact_f1": 6 / 12,
+        "partial_f1": pytest.approx(2 * (3 + 0.5 + 0.5) / 12),  # New of New York, and one Paris of two
+    }  # fmt: skip
     details = TASK.details(SENTENCES, encoded, found)
     table = details.tables["types.csv"]
     assert table.columns == ("type", "precision", "recall", "f1", "support")
@@ -263,10 +261,32 @@ def test_scores_by_hand(tokenizer):
     assert (second.gold, second.predicted, second.error) == ("1-1:PER 3-4:LOC", "1-1:PER 3-3:LOC", 2)
 
 
+def test_a_sentence_is_as_sure_as_the_least_sure_tag_of_what_was_found(tokenizer):
+    encoded = TASK.encode(SENTENCES, tokenizer, 16)
+    found = predictions(
+        [B_PER, O, O], [O, B_PER, O, B_LOC, I_LOC], [O], [O, O],
+        probabilities=[0.9, 0.2, 0.3, 0.1, 0.8, 0.1, 0.7, 0.6, 0.5, 0.4, 0.35],
+    )  # fmt: skip
+    cases = TASK.details(SENTENCES, encoded, found).cases
+    assert [(case.predicted, case.probability) for case in cases] == [
+        ("0-0:PER", 0.9), ("1-1:PER 3-4:LOC", 0.6), ("none", 0.5), ("none", 0.35),
+    ]  # fmt: skip
+
+
+def test_a_sentence_without_words_has_no_probability(tokenizer):
+    sentences = columns(([], []), (["Ann"], [B_PER]))
+    encoded = TASK.encode(sentences, tokenizer, 16)
+    cases = TASK.details(sentences, encoded, TASK.predict(Known(TAGS), encoded, CPU)).cases
+    assert [(case.gold, case.predicted, case.error) for case in cases] == [
+        ("none", "none", 0), ("0-0:PER", "0-0:PER", 0),
+    ]  # fmt: skip
+    assert cases[0].probability is None
+
+
 def test_where_nothing_is_predicted_it_is_said(tokenizer):
     encoded = TASK.encode(SENTENCES, tokenizer, 16)
     nothing = predictions([O, O, O], [O, I_PER, O, O, I_LOC], [I_LOC], [O, O])
-    assert TASK.scores(encoded, nothing) == {"loss": 1.5, "precision": 0.0, "recall": 0.0, "f1": 0.0}
+    assert {*TASK.scores(encoded, nothing).values()} == {1.5, 0.0}
     details = TASK.details(SENTENCES, encoded, nothing)
     assert details.warnings == ["no entity was predicted: every score is 0"]
     assert [row["support"] for row in details.tables["types.csv"].rows] == [4, 2]
@@ -275,21 +295,41 @@ def test_where_nothing_is_predicted_it_is_said(tokenizer):
 def test_without_a_word_that_is_read_the_loss_is_nought(tokenizer):
     encoded = TASK.encode(columns(([""], [B_PER])), tokenizer, 16)
     found = TASK.predict(Known(TAGS), encoded, CPU)
-    assert TASK.scores(encoded, found) == {"loss": 0.0, "precision": 0.0, "recall": 0.0, "f1": 0.0}
+    assert {*TASK.scores(encoded, found).values()} == {0.0}
     assert TASK.loss(new_model(), TASK.batch(encoded, np.array([0])), CPU).item() == 0
 
 
+def manifest(counts, **changes):
+    return {"labels": LABELS, "splits": {"train": {"labels": dict(zip(LABELS, counts, strict=True))}}, **changes}
+
+
 def test_the_task_is_that_of_the_manifest():
-    task = make_task(None, {"labels": LABELS})
+    task = make_task(None, manifest([9, 1, 1, 1, 0]))
     assert task.labels == LABELS
     assert task.types == ["LOC", "PER"]
-    assert list(task.metrics) == ["f1", "precision", "recall"]
+    assert list(task.metrics) == ["f1", "precision", "recall", "exact_f1", "partial_f1"]
     assert task.criterion == "f1"
     assert task.config() == {
         "id2label": {"0": "O", "1": "B-LOC", "2": "I-LOC", "3": "B-PER", "4": "I-PER"},
         "label2id": {"O": 0, "B-LOC": 1, "I-LOC": 2, "B-PER": 3, "I-PER": 4},
     }
     assert "O, B-LOC, I-LOC, B-PER, I-PER" in task.summary
+    assert task.notes == []
+
+
+def test_what_is_odd_in_the_examples_is_told_with_the_scores(tokenizer):
+    off = {
+        "scheme": "bio",
+        "off_scheme_tags": {"I-LOC": 2, "I-PER": 1},
+        "first_off_scheme": "a.tsv, sentence 1, word 2",
+    }
+    task = make_task(None, manifest([9, 1, 1, 0, 0], **off))
+    encoded = task.encode(SENTENCES, tokenizer, 16)
+    off_scheme, unseen = task.details(SENTENCES, encoded, TASK.predict(Known(TAGS), encoded, CPU)).warnings
+    assert off_scheme.startswith(
+        "3 tags are not as the scheme bio has them (the first: a.tsv, sentence 1, word 2); each"
+    )
+    assert unseen == "no training example has an entity of type PER: none can be found"
 
 
 def test_the_most_frequent_tag_of_each_word():
@@ -314,4 +354,4 @@ def test_the_baseline_learns_from_training_alone_and_is_scored_on_the_test_split
     }
     (rule,) = TASK.baselines(Dataset({}, splits), UNUSED)
     assert rule.key == "frequent"
-    assert rule.scores == {"precision": 1 / 2, "recall": 1 / 2, "f1": 2 / 4}
+    assert rule.scores == {"precision": 1 / 2, "recall": 1 / 2, "f1": 2 / 4, "exact_f1": 2 / 4, "partial_f1": 2 / 4}

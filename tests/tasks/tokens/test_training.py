@@ -10,19 +10,21 @@ from maskline.dataset.read import read_dataset
 from maskline.finetuning.run import Paths, finetune
 from maskline.finetuning.score import load_model, score
 from maskline.model.directory import load_encoder, read_model
-from maskline.tasks.tokens.task import _logits, make_task
+from maskline.tasks.tokens.tagging import logits_of
+from maskline.tasks.tokens.task import make_task
 from maskline.tokenization.load import load_tokenizer
 from tests.conftest import built_once
 from tests.tasks.tokens.tagged import LABELS, params, write, write_sentences
 from tests.tiny import write_tokenizer
 
 CPU = torch.device("cpu")
+FIGURES = ["f1", "precision", "recall", "exact_f1", "partial_f1"]
 RECIPE = {
     "epochs": 16,
     "optimizer": "adamw",
     "peak_lr": 0.01,
     "dropout": 0.0,
-    "max_seq_length": 24,
+    "max_seq_length": 32,  # all of them fit
     "global_batch": 8,
     "micro_batch": 3,
     "warmup_steps": 5,
@@ -44,7 +46,7 @@ def sentences(count):
             length = draw.randint(1, 3)
             words += [f"w{draw.randint(10, 14)}", *(f"w{draw.randint(15, 19)}" for _ in range(length - 1))]
             tags += [f"B-{name}", *[f"I-{name}"] * (length - 1)]
-            words += [draw.choice(["w5-w6", "w9"]) for _ in range(draw.randint(0, 2))]
+            words += [draw.choice(["w5-w6", "w9"]) for _ in range(draw.randint(0, 1))]
             tags += ["O"] * (len(words) - len(tags))
         made.append((words, tags))
     return made
@@ -75,14 +77,15 @@ def test_what_is_to_be_learned_is_learned(trained):
     task, dataset = task_of(trained)
     model = load_model(task, trained / "model", "scratch@ner", trained / "task")
     tokenizer = load_tokenizer(trained / "tokenizer")
-    encoded = task.encode(dataset.splits["train"], tokenizer, 24)
+    encoded = task.encode(dataset.splits["train"], tokenizer, 32)
     scores = task.scores(encoded, task.predict(model, encoded, CPU))
-    assert scores == {"loss": pytest.approx(0, abs=0.1), "precision": 1.0, "recall": 1.0, "f1": 1.0}
+    assert scores["loss"] < 0.25
+    assert min(scores[name] for name in FIGURES) > 0.95
 
 
 def test_a_run_leaves_curves_and_numbers(trained):
     validation, train = (read_csv(trained / "reports" / f"{name}.csv") for name in ("validation", "train"))
-    assert list(validation[0]) == ["step", "epoch", "loss", "f1", "precision", "recall"]
+    assert list(validation[0]) == ["step", "epoch", "loss", *FIGURES]
     assert list(train[0]) == ["step", "epoch", "tokens", "lr", "loss", "grad_norm"]
     metrics = read_json(trained / "reports" / "metrics.json")
     best = max(validation, key=lambda row: float(row["f1"]))
@@ -109,7 +112,7 @@ def test_the_model_is_that_of_transformers(trained):
     with torch.no_grad():
         logits = theirs.eval()(**batch).logits
         encoded = task.encode(dataset.splits["test"], load_tokenizer(trained / "tokenizer"), 32)
-        ours = _logits(mine, task.batch(encoded, range(3)), CPU)
+        ours = logits_of(mine, task.batch(encoded, range(3)).words, CPU)
     assert len({len(row) for row in words}) > 1
     torch.testing.assert_close(
         torch.cat([logits[row, places] for row, places in enumerate(first)]), ours, atol=1e-5, rtol=0
@@ -137,8 +140,9 @@ def scored(trained, tmp_path, recipe):
 def test_the_task_is_scored_beside_what_it_is_held_against(trained, tmp_path):
     folder, result = scored(trained, tmp_path, SETTINGS.task("ner").finetune)
     assert list(result.metrics) == [
-        *("loss", "precision", "recall", "f1", "scratch_loss", "scratch_precision", "scratch_recall", "scratch_f1"),
-        *("frequent_precision", "frequent_recall", "frequent_f1"),
+        *("loss", "precision", "recall", "f1", "exact_f1", "partial_f1"),
+        *(f"scratch_{name}" for name in ("loss", "precision", "recall", "f1", "exact_f1", "partial_f1")),
+        *(f"frequent_{name}" for name in ("precision", "recall", "f1", "exact_f1", "partial_f1")),
         *(f"{name}_{end}" for name in ("f1", "precision", "recall") for end in ("low", "high")),
         "examples",
     ]
@@ -152,7 +156,7 @@ def test_the_task_is_scored_beside_what_it_is_held_against(trained, tmp_path):
         "against": {"scratch_f1": "without pretraining", "frequent_f1": "most frequent tag of each word"},
         "count": "examples",
     }
-    assert [curve["column"] for curve in report["curves"]] == ["f1", "precision", "recall"]
+    assert [curve["column"] for curve in report["curves"]] == FIGURES
     rows = read_csv(folder / "score" / "types.csv")
     assert [row["type"] for row in rows] == ["LOC", "PER"]
     assert sum(int(row["support"]) for row in rows) == sum(
@@ -162,10 +166,18 @@ def test_the_task_is_scored_beside_what_it_is_held_against(trained, tmp_path):
     )
 
 
-def test_cut_sentences_are_counted(trained, tmp_path):
+def test_longer_sentences_are_read_in_windows_and_none_is_cut(trained, tmp_path):
+    _, whole = scored(trained, tmp_path / "whole", SETTINGS.task("ner").finetune)
+    recipe = SETTINGS.task("ner").finetune.model_copy(update={"max_seq_length": 8})
+    _, windows = scored(trained, tmp_path / "windows", recipe)
+    assert windows.warnings == whole.warnings == []
+    assert (
+        0.5 < windows.metrics["recall"] < whole.metrics["recall"]
+    )  # the word that tells the type is in another window
+
+
+def test_a_word_that_is_longer_than_the_model_reads_is_counted(trained, tmp_path):
     _, result = scored(trained, tmp_path, SETTINGS.task("ner").finetune.model_copy(update={"max_seq_length": 4}))
     test = read_dataset(trained / "task", "ner").splits["test"]["words"]
-    lengths = [sum(3 if "-" in word else 1 for word in words) for words in test]
-    cut = sum(length > 2 for length in lengths)
-    assert result.warnings == [f"ner: {cut} of {len(lengths)} test examples are longer than 4 tokens and were cut"]
-    assert result.metrics["recall"] < 0.9
+    cut = sum("w5-w6" in words for words in test)  # three pieces, and two fit
+    assert result.warnings == [f"ner: {cut} of {len(test)} test examples are longer than 4 tokens and were cut"]

@@ -12,17 +12,21 @@ from maskline.corpus.articles import clean_line
 from maskline.corpus.split import TaskSplit
 from maskline.dataset.source import Part, Reader
 from maskline.dataset.write import Example, Facts, Row
-from maskline.records.files import Record, open_text, read_jsonl, read_parquet
+from maskline.records.files import Record, field, open_text, read_jsonl, read_parquet
+from maskline.tasks.tokens.entities import LETTERS, OUTSIDE, SCHEMES, Entity, Scheme, read_entities, spell
 
 if TYPE_CHECKING:
     from maskline.tasks.tokens.settings import TokensDataset
 
 WORDS, TAGS = "words", "tags"
+DOCUMENT = "-DOCSTART-"
 SCHEMA = pa.schema({WORDS: pa.list_(pa.string()), TAGS: pa.list_(pa.int8())})
 
 
 def read_tagged_lines(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
     """Yield sentences of lines `word TAB tag`, or with spaces between, and further columns before the tag.
+
+    A line `-DOCSTART-`, with which CoNLL-2003 marks where a document begins, is no word.
 
     Raises:
         UserError: a line has one column.
@@ -32,7 +36,7 @@ def read_tagged_lines(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
     with open_text(path, encoding) as file:
         for number, line in enumerate(file, 1):
             columns = line.split("\t") if "\t" in line else line.split()
-            if not line.strip():
+            if not line.strip() or columns[0] == DOCUMENT:
                 if words:
                     yield {WORDS: words, TAGS: tags}
                 words, tags = [], []
@@ -51,7 +55,7 @@ READERS: dict[str, Reader] = {**LINES, ".jsonl": read_jsonl, ".parquet": read_pa
 
 def tag_names(types: Sequence[str]) -> list[str]:
     """Return the tags of these types of entities: O, B-X and I-X of the first type, and so on (IOB2)."""
-    return ["O", *(f"{mark}-{name}" for name in types for mark in "BI")]
+    return [OUTSIDE, *(f"{mark}-{name}" for name in types for mark in "BI")]
 
 
 class Examples:
@@ -59,6 +63,8 @@ class Examples:
 
     def __init__(self) -> None:
         self._unknown = Counter[str]()
+        self._off_scheme = {scheme: Counter[str]() for scheme in SCHEMES}
+        self._first: dict[Scheme, str] = {}
 
     def schema(self, settings: "TokensDataset") -> pa.Schema:  # noqa: ARG002  # the same for all
         """Return the columns."""
@@ -71,47 +77,96 @@ class Examples:
     def read(self, part: Part, settings: "TokensDataset", dropped: Counter[str]) -> Iterator[Example]:
         """Yield the sentences; those with a tag that is not in `settings`, and those without text, are left out.
 
+        A tag that breaks the scheme is read as what it continues or begins, and counted.
+
         Raises:
             UserError: a record has no such columns, or not as many tags as words.
         """
+        known = {OUTSIDE, *(f"{mark}-{name}" for mark in LETTERS for name in settings.types)}
         ids = {tag: number for number, tag in enumerate(tag_names(settings.types))}
-        lines = part.name.removesuffix(".gz").endswith(tuple(LINES))
-        columns = (WORDS, TAGS) if lines else (settings.words_column, settings.tags_column)
         dropped.update({"unknown_tag": 0, "empty": 0})
-        for record in part.records:
-            raw, tags = (_list(record, column, part.name) for column in columns)
+        for number, (raw, tags) in enumerate(_sentences(part, settings), 1):
             if len(raw) != len(tags):
-                raise UserError(f"{part.name} has {len(raw)} words and {len(tags)} tags in one sentence: correct it")
-            unknown = [tag for tag in tags if tag not in ids]
+                raise UserError(f"{part.name}, sentence {number} has {len(raw)} words and {len(tags)} tags: correct it")
+            unknown = [tag for tag in tags if tag not in known]
             self._unknown.update(unknown)
             if unknown:
                 dropped["unknown_tag"] += 1
                 continue
+            found = read_entities(tags)
+            self._compare(tags, found, f"{Path(part.name).name}, sentence {number}")
             words = [clean_line(word.removeprefix(settings.word_prefix)) for word in raw]
-            numbers = [ids[tag] for tag in tags]
+            numbers = [ids[tag] for tag in spell(found, len(tags))]
             if any(words):
                 yield Example(" ".join(words), tuple(numbers), {WORDS: words, TAGS: numbers})
             else:
                 dropped["empty"] += 1
 
+    def _compare(self, tags: Sequence[str], found: Sequence[Entity], place: str) -> None:
+        """Count the tags that are not as each of the schemes spells the entities `found`."""
+        for scheme, counts in self._off_scheme.items():
+            for number, (tag, other) in enumerate(zip(tags, spell(found, len(tags), scheme), strict=True), 1):
+                if tag != other:
+                    counts[tag] += 1
+                    self._first.setdefault(scheme, f"{place}, word {number}, {tag}")
+
     def facts(self, settings: "TokensDataset", splits: Mapping[TaskSplit, Sequence[Row]], section: str) -> Facts:
-        """Return the tags, how often each occurs in a split, and what other tags there were.
+        """Return the tags, how often each occurs in a split, what other tags there were, and which break the scheme.
 
         Raises:
-            UserError: a type never occurs.
+            UserError: a type never occurs, or the tags are of another scheme.
         """
+        self._check_scheme(settings.scheme, section)
         tags = tag_names(settings.types)
         counts = {split: Counter(number for row in rows for number in row[TAGS]) for split, rows in splits.items()}
         for name in settings.types:
             if not any(count[tags.index(f"B-{name}")] for count in counts.values()):
                 raise UserError(
-                    f"{section}.types: nothing is tagged B-{name}; unknown tags are "
+                    f"{section}.types: nothing is tagged as {name}; unknown tags are "
                     f"{', '.join(tag for tag, _ in self._unknown.most_common(10)) or 'none'}"
                 )
         return Facts(
-            dataset={"labels": tags, "unknown_tags": dict(sorted(self._unknown.items()))},
+            dataset={
+                "labels": tags,
+                "unknown_tags": dict(sorted(self._unknown.items())),
+                "scheme": settings.scheme,
+                "off_scheme_tags": dict(sorted(self._off_scheme[settings.scheme].items())),
+                "first_off_scheme": self._first.get(settings.scheme),
+            },
             splits={s: {"labels": {tag: count[n] for n, tag in enumerate(tags)}} for s, count in counts.items()},
         )
+
+    def _check_scheme(self, scheme: Scheme, section: str) -> None:
+        """Refuse a scheme where another one fits more of the tags."""
+        misfits = {name: counts.total() for name, counts in self._off_scheme.items()}
+        best = min(SCHEMES, key=lambda name: misfits[name])
+        if misfits[best] < misfits[scheme]:
+            left = f"all but {misfits[best]:,}" if misfits[best] else "all"
+            raise UserError(
+                f"{section}.scheme is {scheme}, and {misfits[scheme]:,} tags are not as it has them, the first of them "
+                f"{self._first[scheme]}; {best} fits {left}: set scheme to {best}, or correct the tags"
+            )
+
+
+def _sentences(part: Part, settings: "TokensDataset") -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the words of each sentence, as they are in the source, and their tags."""
+    lines = part.name.removesuffix(".gz").endswith(tuple(LINES))
+    columns = (WORDS, TAGS) if lines else (settings.words_column, settings.tags_column)
+    if lines or not settings.sentence_end:
+        for record in part.records:
+            words, tags = (_list(record, column, part.name) for column in columns)
+            yield words, tags
+        return
+    words, tags = [], []
+    for record in part.records:
+        word, tag = (field(record, column, part.name) for column in columns)
+        words.append(word)
+        tags.append(tag)
+        if word.removeprefix(settings.word_prefix) in settings.sentence_end:
+            yield words, tags
+            words, tags = [], []
+    if words:
+        yield words, tags
 
 
 def _list(record: Record, column: str, name: str) -> list[str]:

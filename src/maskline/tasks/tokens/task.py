@@ -13,65 +13,68 @@ from torch.nn import functional as F
 
 from maskline.core.scores import FigureSpec
 from maskline.dataset.read import Columns, Dataset
-from maskline.examples.batches import by_length
 from maskline.finetuning.settings import FinetuneParams
 from maskline.finetuning.task import Baseline, Case, Details, Metrics, Pretrained, Table, label_config
 from maskline.model.heads import EncoderModel
-from maskline.model.inputs import layout_of, move
-from maskline.model.modes import evaluating
+from maskline.model.inputs import move
 from maskline.model.settings import ModelParams
-from maskline.tasks.tokens.entities import Entity, Matches, entities
+from maskline.tasks.tokens.entities import Entity, entities
 from maskline.tasks.tokens.examples import TAGS, WORDS
+from maskline.tasks.tokens.matches import Matches
 from maskline.tasks.tokens.model import TokenModel
+from maskline.tasks.tokens.tagging import WordBatch, batch_of, best_tags, logits_of, word_scores
+from maskline.tasks.tokens.windows import Windows, read_words
 from maskline.tokenization.load import LoadedTokenizer
 
-BATCH_TOKENS = 4096
-"""What is predicted at once, unless one example alone is longer."""
 RESAMPLES = 1000
 """Test sets that the bootstrap draws (Efron & Tibshirani 1993, ch. 13), always the same ones."""
-OUTSIDE = 0
-"""The tag O, which a word has that the model does not read."""
 
 
 @dataclass(frozen=True)
 class TaggedSentences:
-    """Sentences as token ids, [CLS] words [SEP], and the tags of their words."""
+    """Sentences as the model reads them, and the tags of their words."""
 
-    input_ids: list[NDArray[np.int64]]
-    places: list[NDArray[np.int64]]
-    """Where the first piece of each word stands that the model reads."""
-    words: list[NDArray[np.int64]]
-    """Which word of the sentence it begins."""
-    tags: list[NDArray[np.int64]]
-    """Of all words, as the file has them, also of those that were cut."""
-    cut: int
-    unk_rate: float
+    windows: Windows
+    tags: NDArray[np.int64]
+    """(W,) of the words of all sentences, as the file has them."""
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """(N,) tokens of each sentence."""
-        return np.array([len(ids) for ids in self.input_ids], np.int64)
+        """Tokens of each sequence."""
+        return self.windows.sizes
+
+    @property
+    def cut(self) -> int:
+        """How many sentences have a word of which the model reads the beginning alone; nothing else is cut."""
+        return self.windows.cut
+
+    @property
+    def unk_rate(self) -> float:
+        """Share of [UNK]."""
+        return self.windows.unk_rate
+
+    def by_sentence(self, values: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return `values`, one for each word, sentence by sentence."""
+        return np.split(values, self.windows.ends[:-1]) if len(self.windows.ends) else []
 
 
 @dataclass(frozen=True)
 class TaggedBatch:
-    """B sentences one after the other, N tokens in all, M of them tagged."""
+    """A batch with the tags of its words."""
 
-    input_ids: NDArray[np.int64]
-    """(N,)"""
-    lengths: NDArray[np.int64]
-    """(B,)"""
-    positions: NDArray[np.int64]
-    """(M,) which of the N tokens are tagged."""
+    words: WordBatch
     tags: NDArray[np.int64]
     """(M,)"""
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Tags of all words, and the loss on the words that the model reads."""
+    """Tags of all words, and the loss on those that have a piece."""
 
-    tags: list[NDArray[np.int64]]
+    tags: NDArray[np.int64]
+    """(W,)"""
+    probabilities: NDArray[np.float32]
+    """(W,) of these tags; 1 where a word has no piece, and is O."""
     loss: float
     """Summed, in nats."""
     targets: int
@@ -85,12 +88,15 @@ class Tokens:
         "f1": "entity F1",
         "precision": "entity precision",
         "recall": "entity recall",
+        "exact_f1": "entity F1, of any type",
+        "partial_f1": "entity F1, of any type, in part",
     }
     criterion = "f1"
 
-    def __init__(self, labels: list[str]) -> None:
-        """Tell `labels` apart: O, B-X and I-X."""
+    def __init__(self, labels: list[str], notes: Sequence[str] = ()) -> None:
+        """Tell `labels` apart: O, B-X and I-X; `notes` are what a reader of the scores has to know of the examples."""
         self.labels = labels
+        self.notes = notes
         self.types = [label.removeprefix("B-") for label in labels if label.startswith("B-")]
 
     @property
@@ -107,101 +113,83 @@ class Tokens:
         return TokenModel(params, vocab_size, len(self.labels), dropout)
 
     def encode(self, examples: Columns, tokenizer: LoadedTokenizer, max_seq_length: int) -> TaggedSentences:
-        """Return sentences cut at their end; the tags of words that were cut stay."""
-        special, longest = tokenizer.special, max_seq_length - 2
-        encodings = tokenizer.plain.encode_batch(examples[WORDS], is_pretokenized=True, add_special_tokens=False)
-        read = [encoding.ids[:longest] for encoding in encodings]
-        unknown = sum(ids.count(special.unk) for ids in read)
-        places, words = [], []
-        for encoding, ids in zip(encodings, read, strict=True):
-            of_token = np.array(encoding.word_ids[: len(ids)], np.int64)
-            first = np.flatnonzero(np.diff(of_token, prepend=-1))
-            places.append(first + 1)  # after [CLS]
-            words.append(of_token[first])
-        return TaggedSentences(
-            input_ids=[np.array([special.cls, *ids, special.sep], np.int64) for ids in read],
-            places=places,
-            words=words,
-            tags=[np.array(tags, np.int64) for tags in examples[TAGS]],
-            cut=sum(len(encoding.ids) > longest for encoding in encodings),
-            unk_rate=unknown / max(1, sum(map(len, read))),
-        )
+        """Return sentences, in windows where they are longer; each word is learned and judged in one of them."""
+        tags = np.array([tag for tags in examples[TAGS] for tag in tags], np.int64)
+        return TaggedSentences(read_words(examples[WORDS], tokenizer, max_seq_length), tags)
 
     def batch(self, encoded: TaggedSentences, rows: NDArray[np.int64]) -> TaggedBatch:
-        """Return some sentences."""
-        ids = [encoded.input_ids[row] for row in rows]
-        lengths = np.array([len(part) for part in ids])
-        starts = np.cumsum(lengths) - lengths
-        return TaggedBatch(
-            np.concatenate(ids),
-            lengths,
-            np.concatenate([start + encoded.places[row] for start, row in zip(starts, rows, strict=True)]),
-            np.concatenate([encoded.tags[row][encoded.words[row]] for row in rows]),
-        )
+        """Return some sequences."""
+        words = batch_of(encoded.windows, rows)
+        return TaggedBatch(words, encoded.tags[words.words])
 
     def targets(self, batch: TaggedBatch) -> dict[str, float]:
         """Return the words and the tokens."""
-        return {"loss": len(batch.tags), "tokens": len(batch.input_ids)}
+        return {"loss": len(batch.tags), "tokens": len(batch.words.input_ids)}
 
     def loss(self, model: EncoderModel, batch: TaggedBatch, device: torch.device) -> Tensor:
         """Return the summed cross-entropy."""
         tags = move(batch.tags, device)
-        return F.cross_entropy(_logits(model, batch, device).float(), tags, reduction="sum")
+        return F.cross_entropy(logits_of(model, batch.words, device).float(), tags, reduction="sum")
 
-    @torch.no_grad()
     def predict(self, model: EncoderModel, encoded: TaggedSentences, device: torch.device) -> Predictions:
-        """Return the most probable tag of each word."""
-        tags = [np.full(len(gold), OUTSIDE, np.int64) for gold in encoded.tags]
-        loss, targets = 0.0, 0
-        with evaluating(model):
-            for rows in by_length(encoded.sizes, BATCH_TOKENS):
-                batch = self.batch(encoded, rows)
-                logits = _logits(model, batch, device).float()
-                loss += F.cross_entropy(logits, move(batch.tags, device), reduction="sum").item()
-                targets += len(batch.tags)
-                ends = np.cumsum([len(encoded.words[row]) for row in rows])
-                for row, best in zip(rows, np.split(logits.argmax(1).cpu().numpy(), ends[:-1]), strict=True):
-                    tags[row][encoded.words[row]] = best
-        return Predictions(tags, loss, targets)
+        """Return the most probable tags of each sentence that are IOB2: no I-X without a B-X or I-X before it."""
+        scores = word_scores(model, encoded.windows, self.labels, device)
+        tags = best_tags(scores, encoded.windows.ends, self.labels)
+        read = np.concatenate([*encoded.windows.words, np.empty(0, np.int64)])
+        everywhere = np.arange(len(tags))
+        return Predictions(
+            tags,
+            np.exp(scores[everywhere, tags]),
+            -float(scores[read, encoded.tags[read]].sum(dtype=np.float64)),
+            len(read),
+        )
 
     def scores(self, encoded: TaggedSentences, predictions: Predictions) -> Metrics:
-        """Return the loss for each word that was read, and precision, recall and F1 of all entities."""
-        matches = self._matches(encoded.tags, predictions.tags)
-        return {"loss": predictions.loss / max(1, predictions.targets), **matches.scores(self.types)}
+        """Return the loss for each word that was read, precision, recall and F1 of all entities, and looser F1."""
+        matches = self._matches(encoded.by_sentence(encoded.tags), encoded.by_sentence(predictions.tags))
+        loss = predictions.loss / max(1, predictions.targets)
+        return {"loss": loss, **matches.scores(self.types), **matches.lenient_scores()}
 
     def baselines(self, dataset: Dataset, pretrained: Pretrained) -> list[Baseline]:  # noqa: ARG002  # of a protocol
         """Return the most frequent tag of each word."""
         test = dataset.splits["test"]
         predicted = most_frequent_tags(dataset.splits["train"], test[WORDS])
-        scores = self._matches(test[TAGS], predicted).scores(self.types)
+        matches = self._matches(test[TAGS], predicted)
+        scores = {**matches.scores(self.types), **matches.lenient_scores()}
         return [Baseline("frequent", "most frequent tag of each word", scores)]
 
     def details(self, examples: Columns, encoded: TaggedSentences, predictions: Predictions) -> Details:
         """Return the scores of each type of entity."""
-        matches = self._matches(encoded.tags, predictions.tags)
+        gold, found = encoded.by_sentence(encoded.tags), encoded.by_sentence(predictions.tags)
+        probabilities = encoded.by_sentence(predictions.probabilities)
+        matches = self._matches(gold, found)
         rows = [{"type": name, **matches.scores([name]), "support": matches.gold[name]} for name in self.types]
         counts = [
             [sum(counter.values()) for counter in (one.correct, one.predicted, one.gold)]
-            for one in (
-                self._matches([gold], [tags]) for gold, tags in zip(encoded.tags, predictions.tags, strict=True)
-            )
+            for one in (self._matches([true], [tags]) for true, tags in zip(gold, found, strict=True))
         ]
-        warnings = [] if matches.predicted else ["no entity was predicted: every score is 0"]
+        warnings = list(self.notes)
+        if not matches.predicted:
+            warnings.append("no entity was predicted: every score is 0")
         return Details(
             {"types.csv": Table(("type", "precision", "recall", "f1", "support"), rows)},
             [FigureSpec("types", "bars", "types.csv", "entity F1 by type", x="F1 (test split)", y="type", value="f1")],
             _intervals(np.array(counts)),
             warnings,
-            [
-                self._case(words, gold, tags)
-                for words, gold, tags in zip(examples[WORDS], encoded.tags, predictions.tags, strict=True)
-            ],
+            [self._case(*parts) for parts in zip(examples[WORDS], gold, found, probabilities, strict=True)],
         )
 
-    def _case(self, words: list[str], gold: Iterable[int], predicted: Iterable[int]) -> Case:
-        """Return how a sentence came out: its entities as first word, last word and type."""
-        there, found = set(entities(self._names(gold))), set(entities(self._names(predicted)))
-        return Case(_spelled(there), _spelled(found), None, float(len(there ^ found)), " ".join(words))
+    def _case(
+        self, words: list[str], gold: Iterable[int], predicted: Iterable[int], probabilities: NDArray[np.float32]
+    ) -> Case:
+        """Return how a sentence came out: its entities as first word, last word and type.
+
+        It is as probable as the least probable tag of what was found, and where that is nothing, of all its words.
+        """
+        there, found = entities(self._names(gold)), entities(self._names(predicted))
+        spans = [probabilities[entity.start : entity.end] for entity in found] or [probabilities]
+        sure = min((float(span.min()) for span in spans if len(span)), default=None)
+        return Case(_spelled(there), _spelled(found), sure, float(len({*there} ^ {*found})), " ".join(words))
 
     def _matches(self, gold: Sequence[Iterable[int]], predicted: Sequence[Iterable[int]]) -> Matches:
         return Matches((self._names(one), self._names(other)) for one, other in zip(gold, predicted, strict=True))
@@ -212,7 +200,22 @@ class Tokens:
 
 def make_task(recipe: FinetuneParams, manifest: Mapping[str, Any]) -> Tokens:  # noqa: ARG001  # nothing in it is of this kind
     """Return the task whose tags `manifest` lists."""
-    return Tokens(manifest["labels"])
+    return Tokens(manifest["labels"], _notes(manifest))
+
+
+def _notes(manifest: Mapping[str, Any]) -> list[str]:
+    """Return what is odd in the examples: tags that break their scheme, types without a training example."""
+    notes = []
+    if broken := sum(manifest.get("off_scheme_tags", {}).values()):
+        notes.append(
+            f"{broken:,} tags are not as the scheme {manifest['scheme']} has them (the first: "
+            f"{manifest['first_off_scheme']}); each was read as what it continues or begins"
+        )
+    counts = manifest["splits"]["train"]["labels"] if "splits" in manifest else {}
+    unseen = [tag.removeprefix("B-") for tag, count in counts.items() if tag.startswith("B-") and not count]
+    if unseen:
+        notes.append(f"no training example has an entity of type {', '.join(unseen)}: none can be found")
+    return notes
 
 
 def most_frequent_tags(training: Columns, test: list[list[str]]) -> list[list[int]]:
@@ -225,7 +228,7 @@ def most_frequent_tags(training: Columns, test: list[list[str]]) -> list[list[in
         for word, tag in zip(words, tags, strict=True):
             counts.setdefault(word, Counter())[tag] += 1
     best = {word: min(count, key=lambda tag: (-count[tag], tag)) for word, count in counts.items()}
-    return [[best.get(word, OUTSIDE) for word in words] for words in test]
+    return [[best.get(word, 0) for word in words] for words in test]  # O is the first tag
 
 
 def _intervals(counts: NDArray[np.int64]) -> dict[str, tuple[float, float]]:
@@ -244,11 +247,4 @@ def _intervals(counts: NDArray[np.int64]) -> dict[str, tuple[float, float]]:
 
 
 def _spelled(found: Iterable[Entity]) -> str:
-    return " ".join(f"{entity.start}-{entity.end - 1}:{entity.type}" for entity in sorted(found)) or "none"
-
-
-def _logits(model: EncoderModel, batch: TaggedBatch, device: torch.device) -> Tensor:
-    """Return the scores of the tags, (M, C)."""
-    input_ids, positions = move(batch.input_ids, device), move(batch.positions, device)
-    logits: Tensor = model(input_ids, layout_of(batch.lengths, device), positions)
-    return logits
+    return " ".join(f"{entity.start}-{entity.end - 1}:{entity.type}" for entity in found) or "none"

@@ -1,0 +1,97 @@
+"""Using a tagger: the entities of a text, by their characters."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from maskline.core.errors import UserError, quoted
+from maskline.corpus.articles import clean_line
+from maskline.finetuning.use import Predicted
+from maskline.model.directory import POOLER, SavedModel
+from maskline.tasks.tokens.entities import OUTSIDE, entities
+from maskline.tasks.tokens.model import TokenModel
+from maskline.tasks.tokens.tagging import best_tags, word_scores
+from maskline.tasks.tokens.windows import read_words
+from maskline.tasks.tokens.words import words_of
+from maskline.tokenization.load import LoadedTokenizer
+
+ARCHITECTURES = ("BertForTokenClassification",)
+
+
+class Tagger:
+    """A trained model that finds entities."""
+
+    fields: Sequence[str] = ("text",)  # of a protocol
+
+    def __init__(
+        self, model: TokenModel, labels: Sequence[str], tokenizer: LoadedTokenizer, device: torch.device
+    ) -> None:
+        """Take a model on `device` whose tags are `labels`."""
+        self.model = model
+        self.labels = labels
+        self.tokenizer = tokenizer
+        self.device = device
+
+    def predict(self, inputs: Sequence[Mapping[str, str]]) -> Predicted:
+        """Return under `entities` those of each text: `start`, `end` (not included), `type`, `text`, `probability`.
+
+        Offsets count the characters of the text as it was given, cut into words by the rule of `words_of`. An entity is
+        as probable as the least probable of its tags. A text that is longer than the model reads is read in windows.
+        """
+        texts = [one["text"] for one in inputs]
+        spans = [words_of(text) for text in texts]
+        sentences = [
+            [clean_line(text[word.start : word.end]) for word in words]
+            for text, words in zip(texts, spans, strict=True)
+        ]
+        windows = read_words(sentences, self.tokenizer, self.model.encoder.params.max_positions)
+        scores = word_scores(self.model, windows, self.labels, self.device)
+        tags = best_tags(scores, windows.ends, self.labels)
+        rows: list[dict[str, Any]] = []
+        for text, words, end in zip(texts, spans, windows.ends, strict=True):
+            first = end - len(words)
+            row = []
+            for entity in entities([self.labels[tag] for tag in tags[first:end]]):
+                places = np.arange(first + entity.start, first + entity.end)
+                start, stop = words[entity.start].start, words[entity.end - 1].end
+                row.append(
+                    {
+                        "start": start,
+                        "end": stop,
+                        "type": entity.type,
+                        "text": text[start:stop],
+                        "probability": float(np.exp(scores[places, tags[places]].min())),
+                    }
+                )
+            rows.append({"entities": row})
+        return Predicted(rows, cut=windows.cut, windowed=windows.windowed)
+
+
+def open_predictor(saved: SavedModel, tokenizer: LoadedTokenizer, device: torch.device) -> Tagger:
+    """Return the tagger in `saved`, on `device`.
+
+    Raises:
+        UserError: its labels are no tags of IOB2, or its weights are not those of a tagger.
+    """
+    labels = _labels(saved)
+    model = TokenModel(saved.params, saved.vocab_size, len(labels), 0.0)
+    saved.copy_into(model, may_lack=(POOLER,))
+    return Tagger(model.to(device).eval(), labels, tokenizer, device)
+
+
+def _labels(saved: SavedModel) -> list[str]:
+    """Return the tags in the order of their numbers."""
+    names = saved.config.get("id2label") or {}
+    labels = [str(names.get(str(number))) for number in range(len(names))]
+    begun = {label.removeprefix("B-") for label in labels if label.startswith("B-")}
+    odd = [label for label in labels if label != OUTSIDE and not (label[:2] in {"B-", "I-"} and label[2:] in begun)]
+    if odd or OUTSIDE not in labels:
+        raise UserError(
+            f"{saved.directory} has the label {quoted(odd[0])}, which is none of O, B-X and I-X: give a model with "
+            "such tags"
+            if odd
+            else f"{saved.directory} has no label O among {quoted(labels)}: give a model that tags words"
+        )
+    return labels
