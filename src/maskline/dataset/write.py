@@ -45,7 +45,7 @@ class Example:
     id: str | None = None
     """As the source has it; None: one is made of the key."""
     group: str | None = None
-    """What near copies share, and its hash gives their split; None: `key`."""
+    """What examples share that must stay in one split, such as near copies; None: `key`."""
 
     @property
     def near(self) -> str:
