@@ -56,7 +56,8 @@ def find(windows: Sequence[WindowScores], longest: int, *, may_be_none: bool) ->
             held = spans[window.first : window.first + len(starts)]
             np.maximum(held, scores, out=held)
     none = min(float(window.starts[0] + window.ends[0]) for window in windows) if may_be_none else -np.inf
-    everything = np.logaddexp(np.logaddexp.reduce(spans.ravel()), none)
+    with np.errstate(invalid="ignore"):  # a model that has diverged gives no numbers, and an answer all the same
+        everything = np.logaddexp(np.logaddexp.reduce(spans.ravel()), none)
     first, behind = divmod(int(spans.argmax()), longest)
     best = spans[first, behind]
     no_answer = float(np.exp(none - everything))

@@ -62,8 +62,7 @@ class Examples:
                 dropped["other_id"] += 1
                 continue
             question = clean_line(field(record, QUESTION, part.name))
-            # Of the same length, unlike what `clean` makes of it.
-            context = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", field(record, CONTEXT, part.name))
+            context = without_surrogates(field(record, CONTEXT, part.name))
             given = [] if record.get("is_impossible") else _answers(record, part.name)
             written = [answer for answer in given if answer[0].strip()]
             found = [answer for answer in written if _stands(answer, context)]
@@ -101,6 +100,11 @@ class Examples:
                 for split, rows in splits.items()
             },
         )
+
+
+def without_surrogates(text: str) -> str:
+    """Return a text of the same length with U+FFFD in place of lone surrogates, which UTF-8 cannot encode."""
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _example(name: str | None, question: str, context: str, answers: list[Answer]) -> Example:
@@ -144,4 +148,4 @@ def _answers(record: Record, name: str) -> list[Answer]:
                 f"{name}: an answer has the text {quoted(text)} and the answer_start {quoted(start)}: give a text and "
                 "a whole number"
             )
-    return [(_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text), start) for text, start in pairs]
+    return [(without_surrogates(text), start) for text, start in pairs]

@@ -8,6 +8,7 @@ import torch
 from maskline.core.errors import UserError
 from maskline.finetuning.use import Predicted
 from maskline.model.directory import POOLER, SavedModel
+from maskline.tasks.spans.examples import CONTEXT, QUESTION, without_surrogates
 from maskline.tasks.spans.model import SpanModel
 from maskline.tasks.spans.reading import CONFIG, Answer, Reading, answers, score_windows
 from maskline.tokenization.load import LoadedTokenizer
@@ -18,7 +19,7 @@ ARCHITECTURES = ("BertForQuestionAnswering",)
 class Answers:
     """Answers to questions about texts."""
 
-    fields = ("question", "context")
+    fields = (QUESTION, CONTEXT)
 
     def __init__(self, model: SpanModel, reading: Reading, tokenizer: LoadedTokenizer, device: torch.device) -> None:
         self.model = model
@@ -28,8 +29,8 @@ class Answers:
 
     def predict(self, inputs: Sequence[Mapping[str, str]]) -> Predicted:
         """Return the answer to each question as it stands in its context, and where; None where there is none."""
-        contexts = [one["context"] for one in inputs]
-        windows = self.reading.windows([one["question"] for one in inputs], contexts, self.tokenizer)
+        questions, contexts = ([without_surrogates(one[name]) for one in inputs] for name in self.fields)
+        windows = self.reading.windows(questions, contexts, self.tokenizer)
         found = answers(windows, score_windows(self.model, windows, self.device), self.reading)
         rows = [_row(answer, context) for answer, context in zip(found, contexts, strict=True)]
         return Predicted(rows, windows.cut, sum(len(windows.of(number)) > 1 for number in range(len(inputs))))
