@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from maskline.core.errors import UserError
 from maskline.core.storage import MANIFEST, read_json, sha256
 from maskline.dataset.read import SPLITS, read_dataset
+from maskline.dataset.write import Example, _Kept
 from maskline.tasks.classification.examples import near_key
 from tests.dataset.labelled import LABELS, PAIRS, everything, write
 
@@ -159,6 +160,15 @@ def test_a_split_of_the_source_is_held_out_whole_and_its_copies_are_no_training_
     names = {key: [file["name"] for file in manifest["provenance"][key]] for key in ("inputs", "test_inputs")}
     assert names == {"inputs": ["mood-paths.jsonl"], "test_inputs": ["mood-test_paths.jsonl"]}
     assert manifest["provenance"]["validation_inputs"][0]["sha256"] == sha256(tmp_path / "mood-validation_paths.jsonl")
+
+
+def test_a_group_is_in_one_split():
+    kept = _Kept()
+    kept.divide((Example(f"{n}", 0, {"group": n % 20}, group=f"group {n % 20}") for n in range(100)), (0.3, 0.3))
+    groups = {split: {row["group"] for row in rows} for split, rows in kept.splits.items()}
+    assert all(groups.values())
+    assert sum(map(len, groups.values())) == 20
+    assert sum(map(len, kept.splits.values())) == 100
 
 
 @pytest.mark.parametrize("split", ["validation", "test"])

@@ -205,7 +205,7 @@ ASKED = [
     {"question": "w20", "context": ""},
     {"question": "", "context": "   "},
     {"question": "[SEP] [MASK]", "context": "[CLS] [SEP] w10 w60 [PAD] w11 😀 \ud800 \x00"},
-    {"question": "w20", "context": "w10 W60 w11"},
+    {"question": "w20", "context": "W50 W10 W60 W61 W11"},
 ]
 
 
@@ -221,9 +221,10 @@ def test_an_answer_does_not_depend_on_what_is_asked_beside_it(predictor):
             assert alone[key] == pytest.approx(row[key], abs=1e-5)
     assert [row["answer"] for row in together.rows][3:5] == [None, None]
     assert together.rows[3]["no_answer"] == together.rows[3]["probability"] == 1
-    assert together.rows[0]["answer"] == "w60 w61"
-    assert together.rows[1]["answer"] == "w60"
-    assert together.rows[6]["answer"] == "W60"
+    said = [(row, asked["context"]) for row, asked in zip(together.rows, ASKED, strict=True) if row["answer"]]
+    assert len(said) > 2
+    for row, context in said:
+        assert row["answer"] == context[row["start"] : row["end"]].replace("\ud800", "\ufffd")
 
 
 def test_nothing_asked_is_nothing_answered(predictor):
