@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -48,11 +48,11 @@ def main(
         inputs: Iterable[Mapping[str, str]] = typed_inputs(texts, fields)
     elif file and file != STANDARD_INPUT:
         inputs = read_inputs(file, fields, names)
-    elif file or not sys.stdin.isatty():
+    elif file or not _is_terminal(sys.stdin):
         inputs = read_lines(sys.stdin, fields, "standard input")
     else:
         raise UserError('there is nothing to predict: give texts such as "I like it", --file, or standard input')
-    write = _table if sys.stdout.isatty() else _lines
+    write = _table if _is_terminal(sys.stdout) else _lines
     cut = windowed = count = 0
     with _counter() as progress:
         for some, predicted in predictions(predictor, inputs):
@@ -66,13 +66,17 @@ def main(
             typer.echo(f"{number:,} of {count:,} texts are longer than the model reads and {what}", err=True)
 
 
+def _is_terminal(stream: TextIO) -> bool:
+    return stream.isatty()
+
+
 @contextmanager
 def _counter() -> Iterator[Callable[[int], None]]:
     """Give what shows how many inputs are done, on a terminal beside the output; elsewhere nothing."""
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
-    shown = sys.stderr.isatty() and not sys.stdout.isatty()
+    shown = _is_terminal(sys.stderr) and not _is_terminal(sys.stdout)
     columns = (SpinnerColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not shown) as bar:
         task = bar.add_task("", total=None)

@@ -37,9 +37,10 @@ def load_predictor(directory: Path, device: torch.device) -> Predictor:
     kind = own.get("kind") if isinstance(own, dict) else None
     uses = {name: module for name, module in _uses() if kind == name or (kind is None and _fits(module, saved.config))}
     if not uses:
+        architecture = ", ".join(map(str, saved.config["architectures"]))
         raise UserError(
-            f"{directory} holds a {', '.join(map(str, saved.config['architectures']))}, fine-tuned for no kind of task: "
-            "give a directory that `finetune` wrote, such as data/models/sentiment"
+            f"{directory} holds a {architecture}, fine-tuned for no kind of task: give one that `finetune` wrote, "
+            "such as data/models/sentiment"
         )
     (module,) = uses.values()
     predictor: Predictor = module.open_predictor(saved, load_tokenizer(directory), device)
