@@ -63,25 +63,10 @@ def finetune(
         UserError: the data does not fit the parameters, training diverged, memory ran out, or it was interrupted.
     """
     recipe = with_precision(settings.recipe, device)
-    tokenizer = load_tokenizer(paths.tokenizer)
     dataset = read_dataset(paths.data, name)
     task = make_task(recipe, dataset.manifest)
-    shape, vocab_size = read_shape(paths.tokenizer) or (settings.model, tokenizer.vocab_size)
-    if recipe.max_seq_length > shape.max_positions:
-        raise UserError(
-            f"finetune.max_seq_length {recipe.max_seq_length} is longer than the {shape.max_positions} tokens that the "
-            "encoder reads: shorten it"
-        )
-    splits: tuple[TaskSplit, ...] = ("train", "validation")
-    encoded = {split: task.encode(dataset.splits[split], tokenizer, recipe.max_seq_length) for split in splits}
-    model = new_model(task, shape, recipe, vocab_size, settings.seed)
-    if paths.pretrained:
-        load_pretrained(model, paths.pretrained, paths.tokenizer, settings.encoder.stage)
-    place(model, settings.compute, device)
-    objective = FinetuningObjective(task, model, encoded["train"], encoded["validation"], recipe, settings.seed, device)
-    steps = recipe.total_steps(objective.updates)
-    every = recipe.evaluate_every(objective.updates)
-    cadence = Cadence(every, every, LOG_EVERY)
+    objective = start(task, dataset, settings, recipe, paths, device)
+    steps, cadence = recipe.total_steps(objective.updates), cadence_of(recipe, objective)
     loaders = choose_loaders(settings.compute, device)
     stage = f"{'finetune' if paths.pretrained else 'scratch'} {name}"
     is_main = distributed.rank() == 0
@@ -100,23 +85,55 @@ def finetune(
                 sweep(paths.reports / report)
         result = train(objective, recipe, steps, cadence, settings.seed, run, reporter, loaders)
         if is_main:
-            write_reports(paths.reports, result.progress, objective, steps, encoded, dataset)
+            write_reports(paths.reports, result.progress, objective, steps, dataset)
             write_timing(stage, result.progress.seconds)
-            model.load_state_dict(result.best_weights)
+            objective.model.load_state_dict(result.best_weights)
             best = result.progress.best_row()
-            _export(name, task, model, settings, recipe, paths, dataset.manifest, best, identity)
+            _export(name, task, objective.model, settings, recipe, paths, dataset.manifest, best, identity)
             run.finish()
 
 
-def write_reports(
-    directory: Path,
-    progress: Progress,
-    objective: FinetuningObjective,
-    steps: int,
-    encoded: Mapping[TaskSplit, Encoded],
+def start(
+    task: AnyTask,
     dataset: Dataset,
+    settings: FinetuningSettings,
+    recipe: FinetuneParams,
+    paths: Paths,
+    device: torch.device,
+) -> FinetuningObjective:
+    """Return the network of `task` before its first update, with what it learns from and is scored on.
+
+    Raises:
+        UserError: the encoder does not fit the parameters.
+    """
+    tokenizer = load_tokenizer(paths.tokenizer)
+    shape, vocab_size = read_shape(paths.tokenizer) or (settings.model, tokenizer.vocab_size)
+    if recipe.max_seq_length > shape.max_positions:
+        raise UserError(
+            f"finetune.max_seq_length {recipe.max_seq_length} is longer than the {shape.max_positions} tokens that the "
+            "encoder reads: shorten it"
+        )
+    training, validation = (
+        task.encode(dataset.splits[split], tokenizer, recipe.max_seq_length) for split in ("train", "validation")
+    )
+    model = new_model(task, shape, recipe, vocab_size, settings.seed)
+    if paths.pretrained:
+        load_pretrained(model, paths.pretrained, paths.tokenizer, settings.encoder.stage)
+    place(model, settings.compute, device)
+    return FinetuningObjective(task, model, training, validation, recipe, settings.seed, device)
+
+
+def cadence_of(recipe: FinetuneParams, objective: FinetuningObjective) -> Cadence:
+    """Return how often a run is scored, saved and logged."""
+    every = recipe.evaluate_every(objective.updates)
+    return Cadence(every, every, LOG_EVERY)
+
+
+def write_reports(
+    directory: Path, progress: Progress, objective: FinetuningObjective, steps: int, dataset: Dataset
 ) -> None:
-    """Write curves and metrics of a finished run of `steps` planned updates; `encoded` has its splits."""
+    """Write curves and metrics of a finished run of `steps` planned updates."""
+    encoded: dict[TaskSplit, Encoded] = {"train": objective.training, "validation": objective.validation}
     write_csv(directory / "train.csv", progress.train, objective.train_columns, missing=GAP)
     write_csv(directory / "validation.csv", progress.validation, objective.validation_columns, missing=GAP)
     metrics = {

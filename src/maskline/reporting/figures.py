@@ -305,6 +305,28 @@ SHAPES = {"matrix": matrix, "bars": bars, "scatter": scatter}
 """Shape of a figure in a report -> what draws it."""
 
 
+def learning_curve(task: str, score: str, rows: Sequence[Mapping[str, str]]) -> "Figure":
+    """Return the score by number of labels, a line of means over the seeds for each model, and a point for each run."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.4, 4.2))
+    axes = figure.add_subplot()
+    axes.set(title=f"{fitted(task, 24, 1)}: what labels are worth", xlabel="labelled examples")
+    axes.set_ylabel(f"{score} (test split)")
+    labels = []
+    sizes = sorted({int(row["labels"]) for row in rows})
+    for color, model in zip((BLUE, VERMILION, *CYCLE[2:]), dict.fromkeys(row["model"] for row in rows), strict=False):
+        points = [(int(row["labels"]), float(row["score"])) for row in rows if row["model"] == model]
+        means = [fmean(value for size, value in points if size == at) for at in sizes]
+        axes.plot([math.log(size) for size in sizes], means, color=color, zorder=3)
+        places, values = zip(*points, strict=True)
+        axes.scatter([math.log(size) for size in places], values, s=12, color=color, alpha=0.5, linewidths=0)
+        labels.append(Label(f"{fitted(model, 32, 1)}  {format_number(means[-1])}", means[-1], color))
+    axes.set_xticks([math.log(size) for size in sizes], [f"{size:,}" for size in sizes])
+    label_right({axes: labels})
+    return figure
+
+
 @dataclass(frozen=True)
 class Curve:
     """The validation curve of one experiment."""
