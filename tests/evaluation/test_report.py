@@ -1,13 +1,18 @@
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 from maskline.core.errors import UserError
+from maskline.evaluation.baselines import pair_baselines, training_pairs, unigram, validation_pairs
 from maskline.evaluation.report import pretraining_report
+from maskline.examples.pairs import IS_NEXT
 from maskline.examples.premasked import read_premasked
 from maskline.model.directory import load_pretraining_model
 from maskline.model.heads import PretrainingModel
+from maskline.pretraining.scores import pretraining_metrics, pretraining_sums
 from maskline.shards.store import TokenShards
 from maskline.tokenization.load import load_tokenizer
 
@@ -66,3 +71,29 @@ def test_another_vocabulary_is_refused(pretrained):
     other = PretrainingModel(model.encoder.params, size + 1)
     with pytest.raises(UserError, match=f"was made with {size} tokens, the model with {size + 1}"):
         pretraining_report(other, *rest, nsp=True)
+
+
+def test_the_scores_are_those_of_the_model(pretrained):
+    """It calls every pair true, and so is right about all of these."""
+    model, validation, shards, special, device = pretrained
+    with torch.no_grad():
+        model.nsp.weight.zero_()
+        model.nsp.bias.copy_(torch.tensor([1.0, 0.0]))
+    pairs = replace(validation, next_sentence_label=np.full(len(validation), IS_NEXT))
+    report = pretraining_report(model, pairs, shards, special, device, nsp=True)
+    scores = pretraining_metrics(pretraining_sums(model, pairs, special, device), nsp=True)
+    assert (report["mlm"]["loss"], report["mlm"]["accuracy"]) == (scores["mlm_loss"], scores["mlm_accuracy"])
+    assert report["nsp"]["accuracy"] == scores["nsp_accuracy"] == 1.0
+
+
+def test_the_baselines_learn_from_the_training_split_and_answer_for_the_validation_set(pretrained):
+    _, validation, shards, special, _ = pretrained
+    report = pretraining_report(*pretrained, nsp=True)
+    counts = np.bincount(np.concatenate([shard.tokens for shard in shards]), minlength=shards.vocab_size)
+    loss, accuracy = unigram(counts, np.concatenate(validation.masked_labels), special)
+    assert (report["mlm"]["unigram_loss"], report["mlm"]["unigram_accuracy"]) == (loss, accuracy)
+    training, held_out = training_pairs(shards, 32), validation_pairs(validation)
+    expected = pair_baselines(training, held_out)
+    assert {name: report["nsp"][name] for name in expected} == expected
+    assert expected != pair_baselines(held_out, training)
+    assert expected != pair_baselines(held_out, held_out)

@@ -112,3 +112,19 @@ def test_a_ramp_takes_one_batch_after_the_other(most, steps, batches):
     updates = ramp.updates_for(batches)
     assert ramp.batches_before(updates) >= batches
     assert updates == 0 or ramp.batches_before(updates - 1) < batches
+
+
+def test_no_epoch_has_the_order_of_batches_of_another():
+    order = Order(lengths_of(640), 8, 0)
+    places = [
+        [int(order.positions(epoch * 80 + step)[1][0]) for step in range(order.batches_per_epoch)] for epoch in range(3)
+    ]
+    assert places[0] != places[1] != places[2] != places[0]
+    assert sorted(places[0]) == sorted(places[1]) == sorted(places[2])
+
+
+def test_who_shares_a_block_changes_with_the_epoch():
+    """Else an example would meet the same few others in every epoch."""
+    order = Order(lengths_of(640), 8, 0)
+    blocks = [{frozenset(part.tolist()) for part in np.split(order.at(epoch, np.arange(640)), 40)} for epoch in (0, 1)]
+    assert len(blocks[0] & blocks[1]) < 4

@@ -181,3 +181,32 @@ def test_the_keys_of_matched_heads_start_equal_to_their_queries():
         assert query[3].std().item() == pytest.approx(params.initializer_range, rel=0.2)
     query = model.encoder.layers[0].attention.qkv.weight[: params.hidden]
     assert not torch.equal(query, model.encoder.layers[1].attention.qkv.weight[: params.hidden])
+
+
+PLACES = ("embeddings", "attention weights", "after attention", "after the feed-forward network")
+
+
+def encoder_that_drops(place):
+    """Return an encoder whose dropout acts at `place` alone; what is silenced otherwise has no other way to act."""
+    encoder = Encoder(PARAMS.model_copy(update={"layers": 1, "dropout": 0.5}), VOCAB_SIZE)
+    (layer,) = encoder.layers
+    silent = {"after attention": layer.down, "after the feed-forward network": layer.attention.out}
+    if place != "embeddings":
+        encoder.embeddings.dropout.p = 0.0
+    if place != "attention weights":
+        layer.attention.dropout = 0.0
+    if place not in silent:
+        layer.dropout.p = 0.0
+    else:  # one dropout serves both: of zeros, nothing is left to drop
+        for parameter in silent[place].parameters():
+            nn.init.zeros_(parameter)
+    return encoder
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_dropout_acts_at_each_of_its_places(place):
+    encoder, batch = encoder_that_drops(place), inputs()
+    arguments = (batch.input_ids, batch.token_type_ids, batch.layout)
+    assert not torch.equal(encoder(*arguments), encoder(*arguments))
+    encoder.eval()
+    assert torch.equal(encoder(*arguments), encoder(*arguments))

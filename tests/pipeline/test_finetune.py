@@ -1,12 +1,14 @@
 """The line of stages of a task, each as a command."""
 
+import re
 import shutil
 import sys
 
 import pytest
 
 from maskline.core.errors import UserError
-from maskline.core.storage import read_csv, read_json
+from maskline.core.storage import read_csv, read_json, read_manifest
+from maskline.dataset.read import read_dataset
 from maskline.model.directory import read_model
 from maskline.pretraining.run import pretrain
 from maskline.settings.params import load
@@ -120,3 +122,34 @@ def test_a_source_that_fails_leaves_what_was_fetched_before(folder):
     with pytest.raises(UserError, match=r"tasks/sentiment.yaml: dataset.files.paths: texts.csv matches no file"):
         dataset.main("sentiment")
     assert files(folder / "data" / "tasks") == before
+
+
+def test_the_baseline_is_the_same_whether_a_pretrained_model_lies_beside_it_or_not(folder):
+    dataset.main("sentiment")
+    weights = []
+    for _ in range(2):
+        scratch.main("sentiment")
+        weights.append((folder / "data" / "models" / "sentiment-scratch" / "model.safetensors").read_bytes())
+        shutil.rmtree(folder / "data" / "models")
+        shutil.rmtree(folder / ".runs")
+    assert weights[0] == weights[1]
+
+
+def test_labels_in_no_order_of_letters_keep_their_examples(folder):
+    content = (folder / "tasks" / "sentiment.yaml").read_text()
+    labels = re.search(r"labels: (?:\[.*?\]|(?:\n *- \w+)+)", content, re.DOTALL)[0]
+    (folder / "tasks" / "sentiment.yaml").write_text(content.replace(labels, "labels: [positive, negative]"))
+    dataset.main("sentiment")
+    data = folder / "data" / "tasks" / "sentiment"
+    names = {"0": "positive", "1": "negative"}
+    for part in read_dataset(data, "sentiment").splits.values():
+        for text, label in zip(part["text"], part["label"], strict=True):
+            assert names[str(label)] == ("positive" if text.split()[1] == "w8" else "negative")
+    for stage in (finetune, scratch, score):
+        stage.main("sentiment")
+    for name in ("sentiment", "sentiment-scratch"):
+        assert read_model(folder / "data" / "models" / name, name).config["id2label"] == names
+    counts = read_manifest(data, "dataset@sentiment")["splits"]["test"]["labels"]
+    classes = read_csv(folder / "reports" / "tasks" / "sentiment" / "score" / "classes.csv")
+    assert [(row["label"], int(row["support"])) for row in classes] == list(counts.items())
+    assert list(counts) == ["positive", "negative"]

@@ -1,8 +1,11 @@
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
+from maskline.examples.pairs import IS_NEXT, RANDOM
 from maskline.examples.premasked import read_premasked
 from maskline.model.directory import load_pretraining_model
 from maskline.model.heads import pretraining_losses
@@ -73,3 +76,13 @@ def test_sums_become_means_and_what_is_not_there_none():
 def test_perplexity_of_an_absurd_loss_is_none():
     assert perplexity(math.log(7)) == pytest.approx(7)
     assert perplexity(1000.0) is None
+
+
+@pytest.mark.parametrize(("label", "accuracy"), [(IS_NEXT, 1.0), (RANDOM, 0.0)])
+def test_a_model_that_calls_every_pair_true_is_right_about_those_that_are(scored, label, accuracy):
+    model, validation, special = scored
+    with torch.no_grad():
+        model.nsp.weight.zero_()
+        model.nsp.bias.copy_(torch.tensor([1.0, 0.0]))
+    pairs = replace(validation, next_sentence_label=np.full(len(validation), label))
+    assert pretraining_metrics(pretraining_sums(model, pairs, special, CPU), nsp=True)["nsp_accuracy"] == accuracy

@@ -145,3 +145,12 @@ def test_other_work_at_the_cores_is_told(monkeypatch, load, threads, device, tol
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     line = "other work is at the 2 cores (load 3.1): a run with fewer compute.threads may be faster"
     assert devices.crowding(torch.device(device)) == (line if told else None)
+
+
+@pytest.mark.parametrize("name", ["auto", "cpu", "cuda", "mps"])
+def test_threads_are_set_whatever_the_device(machine, monkeypatch, name):
+    machine(1, mps=True)
+    calls = []
+    monkeypatch.setattr(torch, "set_num_threads", calls.append)
+    choose_device(compute(name, threads=3))
+    assert calls == [3]

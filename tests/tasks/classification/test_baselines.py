@@ -109,3 +109,27 @@ def test_the_baselines_learn_from_training_and_are_scored_on_the_test_split():
     # Of bad, 3 of 4 are found and nothing else; of good, the one, and another.
     assert tfidf.scores == {"accuracy": 0.8, "macro_f1": (2 * 0.75 / 1.75 + 2 / 3) / 2}
     assert majority.scores == {"accuracy": 0.2}
+
+
+def test_the_penalty_is_chosen_on_the_validation_split_and_not_on_the_test_split(monkeypatch):
+    """One penalty names every text good, as the validation split has it, the others bad, as the test split has it."""
+
+    class Model:
+        def __init__(self, C, **_):  # noqa: N803
+            self.label = int(C == 10)
+
+        def fit(self, x, labels):
+            assert (x.shape[0], labels) == (2, [0, 1])
+            return self
+
+        def predict(self, x):
+            return np.full(x.shape[0], self.label)
+
+    monkeypatch.setattr("maskline.tasks.classification.baselines.LogisticRegression", Model)
+    splits = {
+        "train": columns(["poor", "fine"], [0, 1]),
+        "validation": columns(["fine"] * 3, [1] * 3),
+        "test": columns(["poor"] * 4, [0] * 4),
+    }
+    tfidf, _ = Classification(["bad", "good"], np.ones(2, np.float32)).baselines(Dataset({}, splits), UNUSED)
+    assert tfidf.scores == {"accuracy": 0.0, "macro_f1": 0.0}

@@ -303,3 +303,13 @@ def test_the_bounds_of_a_score_hold_it_and_are_narrow_where_there_are_many_texts
     assert low < scores["macro_f1"] < high
     assert (high - low < 0.1) == (copies == 100)
     assert task.details(texts(len(gold)), encoded, certain(predicted)).intervals == intervals
+
+
+def test_the_labels_keep_the_order_of_the_manifest():
+    """Their numbers are those of the examples: an order of letters would exchange the classes."""
+    counts = {"positive": 6, "neutral": 3, "bad": 1}
+    task = make_task(SimpleNamespace(class_weights="balanced"), manifest(counts))
+    assert task.labels == ["positive", "neutral", "bad"]
+    assert task.weights.tolist() == pytest.approx([10 / 18, 10 / 9, 10 / 3])
+    assert task.config()["id2label"] == {"0": "positive", "1": "neutral", "2": "bad"}
+    assert task.config()["label2id"] == {"positive": 0, "neutral": 1, "bad": 2}
