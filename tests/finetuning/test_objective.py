@@ -87,3 +87,14 @@ def test_the_validation_loss_is_the_mean_over_texts(pretrained):
     metrics = tuned.evaluate()
     assert metrics["loss"] == pytest.approx(np.mean(losses), abs=1e-5)
     assert tuple(metrics) == tuned.validation_columns[2:] == ("loss", "accuracy", "macro_f1")
+
+
+def test_each_epoch_has_batches_of_its_own(pretrained):
+    tuned = objective(pretrained)
+    epochs = [
+        [tuned.examples(epoch * tuned.steps_per_epoch + step) for step in range(tuned.steps_per_epoch)]
+        for epoch in range(3)
+    ]
+    batches = [{frozenset(rows) for rows in epoch} for epoch in epochs]
+    assert len(batches[0] & batches[1]) < 2
+    assert len(batches[1] & batches[2]) < 2

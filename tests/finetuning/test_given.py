@@ -1,0 +1,67 @@
+"""What a run is given: which split, seed, precision and number of processes reaches the loop, and by which parts."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from maskline.core.errors import UserError
+from maskline.dataset.read import read_dataset
+from maskline.finetuning import run as finetuning_run
+from maskline.finetuning.run import LOG_EVERY
+from maskline.training import devices
+from maskline.training.loop import Cadence
+from tests.finetuning.test_run import STARTS, paths, tune
+from tests.tiny import tiny_params
+
+
+@pytest.fixture(name="given")
+def _given(mine, monkeypatch):
+    """Return a function that begins a run; it gives what the loop was given."""
+
+    def given(changes=None, start="pretrained"):
+        found = SimpleNamespace()
+
+        def train(objective, recipe, steps, cadence, seed, run, reporter, loaders=0):  # noqa: ARG001
+            vars(found).update(locals())
+            raise UserError("begun")
+
+        monkeypatch.setattr(finetuning_run, "train", train)
+        with pytest.raises(UserError, match="^begun$"):
+            tune(tiny_params(changes).finetuning("sentiment"), paths(mine, start=start))
+        return found
+
+    return given
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_the_training_split_is_learned_and_the_validation_split_scored(given, mine, start):
+    objective, splits = given(start=start).objective, read_dataset(mine / "task", "sentiment").splits
+    assert objective.training.labels.tolist() == splits["train"]["label"]
+    assert objective.validation.labels.tolist() == splits["validation"]["label"]
+    for encoded, split in ((objective.training, "train"), (objective.validation, "validation")):
+        words = [len(text.split()) for text in splits[split]["text"]]
+        assert encoded.sizes.tolist() == [min(count + 2, 12) for count in words]
+
+
+def test_the_seed_is_that_of_the_order_and_of_dropout(given):
+    found = given({"seed": 7, "premask.seed": 3})
+    assert found.seed == found.objective.order.seed == 7
+
+
+def test_the_score_and_the_state_come_once_an_epoch(given):
+    found = given({"finetune.epochs": 3})
+    steps = found.objective.steps_per_epoch
+    assert found.steps == 3 * steps
+    assert found.cadence == Cadence(steps, steps, LOG_EVERY)
+
+
+def test_processes_that_prepare_batches_are_as_many_as_compute_says(given):
+    assert given({"compute.loaders": 3}).loaders == 3
+    assert given({"compute.loaders": None}).loaders == 0
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_the_precision_is_that_of_the_device(given, monkeypatch, native):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {devices._BF16_INSTRUCTIONS[0]: native})
+    assert given({"finetune.precision": "auto"}).recipe.precision == ("bf16" if native else "fp32")
