@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from maskline.core.errors import UserError
 from maskline.core.storage import MANIFEST, read_json, sha256
+from maskline.corpus.split import task_split_of
 from maskline.dataset.read import SPLITS, read_dataset
 from maskline.dataset.write import Example, _Kept
 from maskline.tasks.classification.examples import near_key
@@ -224,3 +225,13 @@ def test_a_folder_that_no_stage_wrote_is_refused(tmp_path):
     (tmp_path / "mood").mkdir()
     with pytest.raises(UserError, match=r"mood is incomplete \(no manifest.json\): run `dvc repro dataset@mood`$"):
         read_dataset(tmp_path / "mood", "mood")
+
+
+def test_each_split_has_its_own_fraction(tmp_path):
+    manifest = write(tmp_path / "task", PAIRS, validation_fraction=0.1, test_fraction=0.5)
+    assert (manifest["validation_fraction"], manifest["test_fraction"]) == (0.1, 0.5)
+    expected = {split: [] for split in SPLITS}
+    for text, _ in PAIRS:
+        expected[task_split_of(duplicate_key(text), 0.1, 0.5)].append(text)
+    assert {split: [text for text, _ in rows] for split, rows in everything(tmp_path / "task").items()} == expected
+    assert len(expected["validation"]) < 12 < len(expected["test"])

@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from maskline.core.errors import UserError
+from maskline.core.scores import wilson
+from maskline.evaluation import report as module
 from maskline.evaluation.baselines import pair_baselines, training_pairs, unigram, validation_pairs
 from maskline.evaluation.report import pretraining_report
 from maskline.examples.pairs import IS_NEXT
@@ -97,3 +99,38 @@ def test_the_baselines_learn_from_the_training_split_and_answer_for_the_validati
     assert {name: report["nsp"][name] for name in expected} == expected
     assert expected != pair_baselines(held_out, training)
     assert expected != pair_baselines(held_out, held_out)
+
+
+def test_the_rules_for_pairs_learn_from_pairs_as_long_as_those_of_the_validation_set(pretrained, monkeypatch):
+    model, validation, *rest = pretrained
+    lengths = []
+
+    def draw(shards, max_seq_length):
+        lengths.append(max_seq_length)
+        return training_pairs(shards, max_seq_length)
+
+    monkeypatch.setattr(module, "training_pairs", draw)
+    params = validation.manifest["params"] | {"max_seq_length": 24}
+    pretraining_report(model, replace(validation, manifest=validation.manifest | {"params": params}), *rest, nsp=True)
+    assert lengths == [24]
+
+
+def test_each_interval_rests_on_its_own_targets(pretrained):
+    report = pretraining_report(*pretrained, nsp=True)
+    mlm, nsp = report["mlm"], report["nsp"]
+    assert (mlm["accuracy_low"], mlm["accuracy_high"]) == wilson(mlm["accuracy"], mlm["masked_tokens"])
+    assert (nsp["accuracy_low"], nsp["accuracy_high"]) == wilson(nsp["accuracy"], nsp["pairs"])
+    assert mlm["masked_tokens"] != nsp["pairs"]
+
+
+def test_each_headline_names_what_it_is_held_against_and_rests_on():
+    assert {line.metric: (line.better, line.against, line.count) for line in module.HEADLINES} == {
+        "mlm.loss": ("lower", {"mlm.unigram_loss": "unigram frequencies"}, "mlm.masked_tokens"),
+        "mlm.accuracy": ("higher", {"mlm.unigram_accuracy": "most frequent token"}, "mlm.masked_tokens"),
+        "mlm.perplexity": ("lower", {}, None),
+        "nsp.accuracy": (
+            "higher",
+            {"nsp.overlap_accuracy": "word overlap", "nsp.length_accuracy": "sentence lengths"},
+            "nsp.pairs",
+        ),
+    }
