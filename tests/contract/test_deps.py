@@ -177,3 +177,11 @@ def test_constraints_pin_what_is_declared():
     wanted = sum(project["optional-dependencies"].values(), project["dependencies"])
     assert {distribution(name) for name in wanted} <= {distribution(name) for name in pins}
     assert all(re.fullmatch(r"[\w.]+", version) for version in pins.values()), "a local version installs nowhere else"
+
+
+def test_a_plot_of_several_files_shows_one_number_of_theirs():
+    for plot in written()["plots"]:
+        for title, options in plot.items():
+            columns = set(options["y"].values())
+            assert len(columns) == 1, f"{title}: {columns}"
+            assert set(options["y"]) == {f"reports/pretrain/{split}.csv" for split in ("train", "validation")}

@@ -6,9 +6,11 @@ import pytest
 import torch
 
 from maskline.core.errors import UserError
+from maskline.core.storage import MANIFEST, write_manifest
 from maskline.dataset.read import read_dataset
 from maskline.finetuning import run as finetuning_run
-from maskline.finetuning.run import LOG_EVERY
+from maskline.finetuning.objective import FinetuningObjective
+from maskline.finetuning.run import LOG_EVERY, _identity
 from maskline.training import devices
 from maskline.training.loop import Cadence
 from tests.finetuning.test_run import STARTS, paths, tune
@@ -65,3 +67,36 @@ def test_processes_that_prepare_batches_are_as_many_as_compute_says(given):
 def test_the_precision_is_that_of_the_device(given, monkeypatch, native):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {devices._BF16_INSTRUCTIONS[0]: native})
     assert given({"finetune.precision": "auto"}).recipe.precision == ("bf16" if native else "fp32")
+
+
+def test_the_identity_of_a_run_is_what_shapes_it(mine):
+    def identity(changes=None, **where):
+        settings = tiny_params(changes).finetuning("sentiment")
+        return _identity("finetune sentiment", settings, settings.recipe, paths(mine, **where))
+
+    reference = identity()
+    compute = {"compute.device": "auto", "compute.threads": 3, "compute.loaders": 2}
+    others = {"pretrain.steps": 13, "premask.seed": 3, "masking.rate": 0.2}
+    assert identity(compute) == identity(others) == reference
+    for key, value in {"seed": 1, "model.layers": 1, "finetune.epochs": 9}.items():
+        assert identity({key: value}) != reference, key
+    assert identity(pretrained="words") != reference
+    for directory in (mine / "task", mine / "tokenizer", mine / "out" / "best"):
+        before = (directory / MANIFEST).read_bytes()
+        write_manifest(directory, {"other": True})
+        assert identity() != reference, directory
+        (directory / MANIFEST).write_bytes(before)
+    assert identity() == reference
+
+
+def test_the_card_has_the_scores_of_the_epoch_that_is_kept(mine, monkeypatch):
+    scores = iter([0.5, 0.75, 0.625])
+    monkeypatch.setattr(
+        FinetuningObjective,
+        "evaluate",
+        lambda _: {"loss": 1.0, "accuracy": (score := next(scores)), "macro_f1": score},
+    )
+    tune(tiny_params({"finetune.epochs": 3}).finetuning("sentiment"), paths(mine))
+    card = (mine / "tuned" / "sentiment" / "README.md").read_text()
+    assert "| macro_f1 | 0.75 |" in card
+    assert "0.625" not in card

@@ -8,10 +8,12 @@ from safetensors.torch import load_file, save_file
 
 from maskline.core.errors import UserError
 from maskline.core.storage import MANIFEST, read_csv, read_json, read_manifest, write_json, write_manifest
+from maskline.dataset.read import read_dataset
 from maskline.finetuning.score import score
 from maskline.model.directory import CONFIG, WEIGHTS
 from maskline.settings.params import load
 from maskline.tasks.classification.task import Classification, make_task
+from maskline.tokenization.load import load_tokenizer
 from maskline.vocabulary.save import save
 from maskline.vocabulary.wordpiece import train
 from tests.tiny import tokenizer_params
@@ -262,3 +264,38 @@ def test_what_does_not_fit_is_told_in_one_line_and_nothing_is_written(data, reci
         scored(data, recipe)
     assert "\n" not in str(error.value)
     assert not (data.parent / "reports").exists()
+
+
+def test_each_case_has_the_id_of_its_example(data, recipe):
+    change_weights(data / "models" / "sentiment", weight=0.0, bias=[1.0, 0.0])
+    scored(data, recipe)
+    test = read_dataset(data / "tasks" / "sentiment", "sentiment").splits["test"]
+    rows = read_csv(data.parent / "reports" / "score" / "predictions.csv")
+    assert [(row["id"], row["gold"]) for row in rows] == [
+        (id_, LABELS[label]) for id_, label in zip(test["id"], test["label"], strict=True)
+    ]
+    assert {row["predicted"] for row in rows} == {"negative"}  # of the fine-tuned model, and not of the other
+
+
+def test_baselines_use_the_encoder_as_it_was_pretrained(data, recipe, monkeypatch):
+    seen = []
+
+    def baselines(_task, dataset, pretrained):
+        seen.append((dataset.splits["test"]["text"], pretrained.directory, pretrained.tokenizer.vocab_size))
+        return []
+
+    monkeypatch.setattr(Classification, "baselines", baselines)
+    scored(data, recipe)
+    tokenizer = load_tokenizer(data / "tokenizer")
+    test = read_dataset(data / "tasks" / "sentiment", "sentiment").splits["test"]["text"]
+    assert seen == [(test, data / "models" / "pretrained", tokenizer.vocab_size)]
+
+
+@pytest.mark.parametrize(("model", "stage"), [("sentiment", "finetune"), ("sentiment-scratch", "scratch")])
+def test_the_tokenizer_of_each_model_is_checked(data, recipe, model, stage):
+    path = data / "models" / model / "tokenizer.json"
+    path.write_text(path.read_text() + "\n")
+    write_manifest(path.parent, {"inputs": read_json(path.parent / MANIFEST)["inputs"]})
+    expected = rf"models/{model} was made with another tokenizer than .*: run `dvc repro {stage}@sentiment`$"
+    with pytest.raises(UserError, match=expected):
+        scored(data, recipe)

@@ -133,3 +133,24 @@ def test_the_penalty_is_chosen_on_the_validation_split_and_not_on_the_test_split
     }
     tfidf, _ = Classification(["bad", "good"], np.ones(2, np.float32)).baselines(Dataset({}, splits), UNUSED)
     assert tfidf.scores == {"accuracy": 0.0, "macro_f1": 0.0}
+
+
+def test_the_penalty_is_chosen_by_the_score_that_chooses_the_network(monkeypatch):
+    """By accuracy it would be the one that names every text bad, 8 of 10; by macro-F1, one that knows both classes."""
+
+    class Model:
+        def __init__(self, C, **_):  # noqa: N803
+            self.knows = C == 10
+
+        def fit(self, *_):
+            return self
+
+        def predict(self, x):
+            return np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1] if self.knows else [0] * 10)[: x.shape[0]]
+
+    monkeypatch.setattr("maskline.tasks.classification.baselines.LogisticRegression", Model)
+    some = columns(["word"] * 10, [0] * 8 + [1] * 2)
+    splits = dict.fromkeys(("train", "validation", "test"), some)
+    tfidf, _ = Classification(["bad", "good"], np.ones(2, np.float32)).baselines(Dataset({}, splits), UNUSED)
+    assert tfidf.scores["accuracy"] == 0.7
+    assert tfidf.scores["macro_f1"] > 0.6
