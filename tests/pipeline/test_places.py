@@ -1,4 +1,4 @@
-"""What a command hands to the one function that it calls: each directory at its place, each setting from its section."""
+"""What a command hands to the function that it calls: directories at their places, settings of their sections."""
 
 import shutil
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.project import change
 DATA, MODELS, REPORTS = Path("data"), Path("data/models"), Path("reports")
 
 
-class Called(Exception):
+class CalledError(Exception):
     """What the function was called with, in place of its work."""
 
 
@@ -25,10 +25,10 @@ def called(monkeypatch, module, function, command, *arguments):
     """Return the positional and the named arguments that `command` calls a function with."""
 
     def note(*values, **named):
-        raise Called(values, named)
+        raise CalledError(values, named)
 
     monkeypatch.setattr(module, function, note)
-    with pytest.raises(Called) as found:
+    with pytest.raises(CalledError) as found:
         command(*arguments)
     return found.value.args
 

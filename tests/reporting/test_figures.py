@@ -314,3 +314,25 @@ def test_series_takes_what_is_missing_for_nan_and_names_what_is_wrong():
         to_series(rows, ["accuracy"], "x.csv")
     with pytest.raises(UserError, match=r"x\.csv: loss is 'four', not a number"):
         to_series([{"loss": "four"}], ["loss"], "x.csv")
+
+
+def test_each_curve_of_a_task_has_the_name_of_its_start(tmp_path, write_reports):
+    reports = write_reports(tmp_path)
+    report = read_scores(reports, ["sentiment"])["sentiment"].report
+    found = {}
+    for training in figures.read_curves(reports / "tasks" / "sentiment", report.curves):
+        found[training.name] = training.train["loss"][0], training.validation["accuracy"][0]
+    assert found == {"pretrained": (1.0, 0.8), "random init": (1.1, pytest.approx(0.7))}
+
+
+def test_the_line_beside_the_losses_is_that_of_the_unigram(tmp_path, write_reports, monkeypatch):
+    reports, drawn = write_reports(tmp_path), []
+    real = figures.pretraining
+
+    def note(train, validation, unigram_loss, lengthened):
+        drawn.append((train["mlm_loss"][0], validation["mlm_loss"][0], unigram_loss))
+        return real(train, validation, unigram_loss, lengthened)
+
+    monkeypatch.setattr(figures, "pretraining", note)
+    figures.plot_reports(reports, ["sentiment"], tmp_path / "figures")
+    assert drawn == [(6.95, 6.0, 6.9)]

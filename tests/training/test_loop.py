@@ -428,3 +428,17 @@ def test_weights_are_divided_out_however_small_their_sum(weights):
     progress.close_row(0.1, objective)
     value = objective.model.weight.item()
     assert progress.train[0]["loss"] == pytest.approx(3.0 * value * (sum(weights) > 0))
+
+
+def test_the_learning_rate_that_is_told_is_the_one_that_is_applied(data, tmp_path, monkeypatch):
+    recipe = params(pretrain__optimizer="adamw", pretrain__log_every=1, pretrain__warmup_steps=4)
+    real, applied = torch.optim.AdamW.step, []
+
+    def step(optimizer):
+        applied.append(max(group["lr"] for group in optimizer.param_groups))
+        real(optimizer)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", step)
+    rows = run(Objective(data, recipe), recipe, tmp_path).progress.train
+    assert applied == [row["lr"] for row in rows]
+    assert len(set(applied)) > 6
