@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,7 @@ from typing import Annotated
 import typer
 
 from maskline.core.errors import UserError
+from maskline.core.text import printable, wrapped
 from pipeline import INTERRUPTED, leave
 
 ParamsFile = Annotated[Path, typer.Option("--params", help="The parameters.", dir_okay=False)]
@@ -53,7 +55,7 @@ def run(main: Callable[..., None]) -> None:
             raise
         # What goes wrong before torch is there goes wrong in every process of torchrun; see process_group for the rest.
         if _is_main() or "torch" in sys.modules:
-            typer.echo(f"error: {_explain(error)}", err=True)
+            typer.echo(f"error: {printable(_explain(error))}", err=True)
         raise SystemExit(1) from None
     except SystemExit as end:
         if end.code == INTERRUPTED and _is_main():
@@ -118,6 +120,13 @@ def _interruptible() -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in former.items():
             signal.signal(number, signal.default_int_handler if handler is leave else handler)
+
+
+def say(line: str, *, err: bool = False, indent: int = 2) -> None:
+    """Print a line, on a terminal broken between words, with what steers a terminal taken out."""
+    stream = sys.stderr if err else sys.stdout
+    line = printable(line)
+    typer.echo(wrapped(line, shutil.get_terminal_size().columns, indent) if stream.isatty() else line, err=err)
 
 
 def counted(title: str, counts: Mapping[str, int | Mapping[str, int]]) -> str:

@@ -1,5 +1,7 @@
 """Compare experiments with the reference run."""
 
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -47,7 +49,7 @@ def main(
     else:
         runs, notes = read_experiments(["HEAD", *(rev or [])])
     comparison = compare(runs, reference, notes)
-    typer.echo(to_text(comparison))
+    typer.echo(to_text(comparison, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
     for path in write_comparison(comparison, out):
         typer.echo(path)
 

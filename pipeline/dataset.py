@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.cli import OutputDirectory, ParamsFile, counted, run, timed
+from pipeline.cli import OutputDirectory, ParamsFile, counted, run, say, timed
 from pipeline.kinds import TaskName, examples_of
 
 
@@ -17,8 +17,6 @@ def main(
     package index), `hub` (Hugging Face) or `files` (your own). Duplicates are dropped, the splits are made, and a
     manifest.json says what is there, where it is from and what was left out.
     """
-    import typer
-
     from maskline.settings.params import load
 
     settings = load(params).task(task)
@@ -27,9 +25,9 @@ def main(
 
     with timed(f"dataset@{task}"):
         manifest = write_dataset(data / task, task, settings.dataset, examples_of(settings.kind))
-    typer.echo(f"{data / task}: {manifest['examples']:,} examples of {manifest['read']:,} read")
-    typer.echo(counted("splits", {split: counts["examples"] for split, counts in manifest["splits"].items()}))
-    typer.echo(counted("dropped", manifest["dropped"]))
+    say(f"{data / task}: {manifest['examples']:,} examples of {manifest['read']:,} read")
+    say(counted("splits", {split: counts["examples"] for split, counts in manifest["splits"].items()}), indent=4)
+    say(counted("dropped", manifest["dropped"]), indent=4)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, numbers, run, timed
+from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, numbers, run, say, timed
 
 
 def main(
@@ -18,8 +18,6 @@ def main(
     Beside each score stands what makes it readable: token frequencies; word overlap and lengths of sentence pairs.
     samples.md shows what the model puts in place of masked tokens.
     """
-    import typer
-
     from maskline.settings.params import load
 
     settings = load(params)  # before torch is imported: a mistake in it is told at once
@@ -35,7 +33,7 @@ def main(
             nsp=settings.pretrain.nsp,
         )
     for section, values in metrics.items():
-        typer.echo(numbers(section, values))
+        say(numbers(section, values))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.cli import OutputDirectory, ParamsFile, counted, run, timed
+from pipeline.cli import OutputDirectory, ParamsFile, counted, run, say, timed
 
 
 def main(
@@ -18,8 +18,6 @@ def main(
     report tells how long the articles are, how much of them is said twice, and what was taken for a near duplicate of
     what.
     """
-    import typer
-
     from maskline.settings.params import load
 
     settings = load(params)
@@ -29,7 +27,7 @@ def main(
 
     # The source answers before anything that was fetched before is replaced.
     with timed("fetch"):
-        articles = open_source(settings.corpus, settings.compute.workers, typer.echo)
+        articles = open_source(settings.corpus, settings.compute.workers, say)
         manifest = write_corpus(
             corpus,
             articles,
@@ -38,9 +36,9 @@ def main(
             settings.corpus.near_duplicates,
             report,
         )
-    typer.echo(f"{corpus}: {manifest['articles']:,} articles of {manifest['read']:,} read, {manifest['words']:,} words")
-    typer.echo(counted("splits", {split: counts["articles"] for split, counts in manifest["splits"].items()}))
-    typer.echo(counted("dropped", manifest["dropped"]))
+    say(f"{corpus}: {manifest['articles']:,} articles of {manifest['read']:,} read, {manifest['words']:,} words")
+    say(counted("splits", {split: counts["articles"] for split, counts in manifest["splits"].items()}), indent=4)
+    say(counted("dropped", manifest["dropped"]), indent=4)
 
 
 if __name__ == "__main__":

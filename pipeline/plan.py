@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli import run
+from pipeline.cli import run, say
 
 
 def main(
@@ -22,7 +22,7 @@ def main(
 
     changed = set(json.loads(_dvc("status", "--json")))
     if not changed:
-        typer.echo("nothing to do: every stage is up to date")
+        say("nothing to do: every stage is up to date")
         return
     stages = _dvc("stage", "list", "--name-only").splitlines()
     readers = re.findall(r'^"(.+)" -> "(.+)";$', _dvc("dag", "--dot"), re.MULTILINE)
@@ -32,17 +32,17 @@ def main(
         new = {reader for stage, reader in readers if stage == current} - reached
         reached |= new
         waiting += new
-    typer.echo(f"to do: {', '.join(stage for stage in stages if stage in changed)}")
+    say(f"to do: {', '.join(stage for stage in stages if stage in changed)}")
     if reached > changed:
         followers = ", ".join(stage for stage in stages if stage in reached - changed)
-        typer.echo(f"then, where what they read changes: {followers}")
+        say(f"then, where what they read changes: {followers}")
     here = {path.stem: read_seconds(path) for path in TIMINGS.glob("*.json")}
     place, known = "here", here
     if not reached <= here.keys() and timings.is_file():
         place, known = "on the machine of the README", read_json(timings)
     if reached <= known.keys():
         minutes = max(1, round(sum(known[stage] for stage in reached) / 60))
-        typer.echo(f"altogether up to {minutes} min, as long as it took {place} the last time")
+        say(f"altogether up to {minutes} min, as long as it took {place} the last time")
 
 
 def _dvc(*arguments: str) -> str:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, run, timed
+from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, run, say, timed
 
 
 def main(
@@ -16,8 +16,6 @@ def main(
     Every experiment is scored on this file, whatever masking it trains with, so that losses can be compared. Half of
     the pairs are true continuations; documents of one sentence give examples without a pair, which are counted.
     """
-    import typer
-
     from maskline.settings.params import load
 
     settings = load(params)
@@ -26,7 +24,7 @@ def main(
 
     with timed("premask"):
         counts = premask(settings.premask, tokens, tokenizer, out)
-    typer.echo(
+    say(
         f"{counts['examples']:,} examples, {counts['masked']:,} masked tokens, "
         f"{counts['is_next']:,} true and {counts['random']:,} random pairs, {counts['no_pair']:,} without -> {out}"
     )

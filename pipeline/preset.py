@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from maskline.core.errors import UserError
-from pipeline.cli import ParamsFile, run
+from pipeline.cli import ParamsFile, run, say
 
 
 def main(
@@ -28,7 +28,7 @@ def main(
     if not names:
         width = max(map(len, files))
         for stem, path in files.items():
-            typer.echo(f"{stem:{width}}  {summary(path)}")
+            say(f"{stem:{width}}  {summary(path)}", indent=width + 2)
         return
     if unknown := [name for name in names if name not in files]:
         raise UserError(f"no preset {unknown[0]} in {presets}: there are {', '.join(files)}")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.cli import EncoderDirectory, InputDirectory, OutputDirectory, ParamsFile, numbers, run, timed
+from pipeline.cli import EncoderDirectory, InputDirectory, OutputDirectory, ParamsFile, numbers, run, say, timed
 from pipeline.kinds import TaskName, factory_of
 
 
@@ -19,8 +19,6 @@ def main(
 
     Beside each score stands what makes it readable: the same network without pretraining, and simple rules.
     """
-    import typer
-
     from maskline.settings.params import load
 
     settings = load(params)  # before torch is imported: a mistake in it is told at once
@@ -43,8 +41,8 @@ def main(
             choose_device(settings.compute),
         )
     for warning in result.warnings:
-        typer.echo(f"warning: {warning}", err=True)
-    typer.echo(numbers(task, result.metrics))
+        say(f"warning: {warning}", err=True)
+    say(numbers(task, result.metrics))
 
 
 if __name__ == "__main__":

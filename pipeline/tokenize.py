@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, run, timed
+from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, run, say, timed
 
 
 def main(
@@ -17,8 +17,6 @@ def main(
     The report tells how many documents, sentences and tokens there are, how many sentences documents have, and how many
     have one, which are of no use to next-sentence prediction.
     """
-    import typer
-
     from maskline.settings.params import load
 
     settings = load(params)
@@ -36,7 +34,7 @@ def main(
             workers=settings.compute.workers,
         )
     for split, counts in splits.items():
-        typer.echo(
+        say(
             f"{tokens / split}: {counts['tokens']:,} tokens, {counts['documents']:,} documents of "
             f"{counts['sentences_per_document']:.1f} sentences, {counts['one_sentence_share']:.1%} of them of one"
         )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, run, timed
+from pipeline.cli import InputDirectory, OutputDirectory, ParamsFile, run, say, timed
 
 
 def main(
@@ -17,8 +17,6 @@ def main(
     tokens per word, characters per token. More [UNK] than `tokenizer.max_unk_rate` fails the stage, and so do more
     tokens per word than `tokenizer.max_fertility`.
     """
-    import typer
-
     from maskline.settings.params import load
 
     settings = load(params)
@@ -27,7 +25,7 @@ def main(
 
     with timed("tokenizer"):
         metrics = learn(settings.tokenizer, settings.language, corpus, tokenizer, report)
-    typer.echo(
+    say(
         f"{tokenizer}: {metrics['vocab_size']:,} tokens; validation split: {metrics['tokens_per_word']:.2f} tokens per "
         f"word, {metrics['unk_rate']:.3%} [UNK]"
     )

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from maskline.core.errors import UserError
 from pipeline import cli
 from tests.project import ROOT
 
@@ -38,6 +39,36 @@ def test_a_system_that_lacks_what_runs_rely_on_is_one_line(monkeypatch, capsys):
     monkeypatch.delattr(signal, "SIGALRM")
     line = f"error: maskline does not run on {sys.platform}: use Linux, macOS or WSL\n"
     assert outcome(monkeypatch, capsys, lambda: None) == (1, line)
+
+
+@pytest.mark.parametrize("text", ["two\nlines", "\x1b]0;title\x07", "\x1b[31mred", "\u202eturned", "\x9b2J"])
+def test_an_error_is_one_line_that_steers_no_terminal(monkeypatch, capsys, text):
+    """A label, a key or the name of a file may hold anything."""
+
+    def faulty():
+        raise UserError(f"label {text} is unknown")
+
+    def missing():
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", text)
+
+    for main in (faulty, missing):
+        code, said = outcome(monkeypatch, capsys, main)
+        assert code == 1
+        assert said.startswith("error: ")
+        assert said[:-1].isprintable()
+        assert said.endswith("\n")
+
+
+@pytest.mark.parametrize("err", [False, True])
+def test_on_a_terminal_a_line_breaks_between_words(monkeypatch, capsys, err):
+    monkeypatch.setenv("COLUMNS", "30")
+    line = "mlm: loss 5.076, perplexity 160.1, \x1b[1maccuracy 0.1176"
+    whole = "mlm: loss 5.076, perplexity 160.1, �[1maccuracy 0.1176\n"
+    cli.say(line, err=err)
+    assert capsys.readouterr()[err] == whole  # a file and a pipe get what they can search
+    monkeypatch.setattr(sys.stderr if err else sys.stdout, "isatty", lambda: True)
+    cli.say(line, err=err)
+    assert capsys.readouterr()[err] == "mlm: loss 5.076,\n  perplexity 160.1,\n  �[1maccuracy 0.1176\n"
 
 
 PROGRAM = """

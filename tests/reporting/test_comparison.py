@@ -145,6 +145,22 @@ def test_what_all_runs_share_beside_the_reference_stands_once():
     assert "All but" not in to_text(compare(runs[:2]))  # one row alone says it itself
 
 
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_terminal_without_room_for_the_table_has_a_line_for_each_cell(width):
+    runs = [make("main"), make("rerun", 4.4), make("deep", 4.3, model__layers=4)]
+    lines = to_text(compare(runs), width).splitlines()
+    assert max(map(len, lines)) <= width
+    assert "MLM loss ↓: 4.300 (-0.200)" in lines
+    assert [line for line in lines if line.startswith("experiment: ")] == [f"experiment: {run.name}" for run in runs]
+    assert " ".join(" ".join(lines).split()).count("same parameters and seed, other numbers") == 1
+
+
+def test_a_wide_terminal_has_the_table():
+    comparison = compare([make("main"), make("deep", 4.3, model__layers=4)])
+    table = [line for line in to_text(comparison).splitlines() if line.startswith("|")]
+    assert [line for line in to_text(comparison, 200).splitlines() if line.startswith("|")] == table
+
+
 HOSTILE = "\x1b[31m<script>|`$x$`\u202e[a](b)\n# no"
 
 

@@ -50,6 +50,21 @@ def test_scores_and_remarks_are_lines_of_their_own(capsys):
     ]
 
 
+def test_remarks_have_the_width_of_a_terminal_and_steer_none(monkeypatch, capsys):
+    monkeypatch.setattr(Console, "_environ", os.environ)
+    for name, value in {"COLUMNS": "40", "FORCE_COLOR": "1", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)
+    with Reporter("pretrain", 20, "lines") as reporter:
+        reporter.evaluated(4, {"mlm_loss": 6.5432, "mlm_accuracy": 0.12345, "nsp_loss": 0.6931})
+        reporter.say("\x1b[31m is damaged")
+    assert capsys.readouterr().out.splitlines() == [
+        "pretrain: step 4/20  validation",
+        "  mlm_loss 6.543  mlm_accuracy 0.1235",
+        "  nsp_loss 0.6931",
+        "�[31m is damaged",
+    ]
+
+
 def test_a_process_that_does_not_lead_is_silent(clock, capsys, monkeypatch):
     monkeypatch.setattr(progress, "rank", lambda: 1)
     with progress.process_reporter("pretrain", 20, type("Compute", (), {"progress": "lines"})) as reporter:

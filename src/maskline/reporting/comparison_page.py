@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from maskline.core.storage import write_csv, write_text
-from maskline.core.text import escape, printable
+from maskline.core.text import escape, printable, wrapped
 from maskline.reporting.comparison import Comparison, Row, same_data, written
 from maskline.reporting.figures import Curve, overlay
 from maskline.reporting.style import save, theme
@@ -64,12 +64,15 @@ def to_markdown(comparison: Comparison) -> str:
     return _document(comparison, escape) + folded
 
 
-def to_text(comparison: Comparison) -> str:
-    """Return the same for a terminal, without what is too long for a cell."""
-    return _document(comparison, printable)
+def to_text(comparison: Comparison, width: int | None = None) -> str:
+    """Return the same for a terminal of `width` characters, without what is too long for a cell.
+
+    Where it has no room for the table, each cell is a line. None: there is room for everything.
+    """
+    return _document(comparison, printable, width)
 
 
-def _document(comparison: Comparison, shown: Callable[[str], str]) -> str:
+def _document(comparison: Comparison, shown: Callable[[str], str], width: int | None = None) -> str:
     marked = any(run.state != "done" for row in comparison.rows for run in row.runs)
     texts = ["experiment", "changed", "seed", *(["state"] if marked else [])]
     header = [*texts, *(f"{column.title} {ARROWS[column.better]}" for column in comparison.columns.values())]
@@ -90,9 +93,16 @@ def _document(comparison: Comparison, shown: Callable[[str], str]) -> str:
     )
     shared = ""
     if comparison.shared:
-        shared = f"All but {shown(comparison.rows[0].names)} have {shown(_brief(comparison.shared))}.\n\n"
-    notes = "".join(f"- {shown(note)}\n" for note in comparison.notes)
+        shared = f"All but {shown(comparison.rows[0].names)} have {shown(_brief(comparison.shared))}."
+        shared = f"{wrapped(shared, width, 0) if width else shared}\n\n"
+    lines = [f"- {shown(note)}" for note in comparison.notes]
+    notes = "".join(f"{wrapped(line, width) if width else line}\n" for line in lines)
     table = markdown(header, rows, numeric, shown)
+    if width:
+        legend = wrapped(legend, width, 0)
+        if max(map(len, table.splitlines())) > width:
+            cells = [[f"{title}: {shown(cell)}" for title, cell in zip(header, row, strict=True)] for row in rows]
+            table = "\n".join("".join(f"{wrapped(cell, width)}\n" for cell in row) for row in cells)
     return f"# Comparison\n\n{shared}{table}\n{legend}\n" + (f"\n{notes}" if notes else "")
 
 

@@ -13,6 +13,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from maskline.core.text import printable, wrapped
 from maskline.training.distributed import rank
 from maskline.training.settings import ComputeParams
 
@@ -96,8 +97,9 @@ class Reporter:
         self._bar.stop()
 
     def say(self, line: str) -> None:
-        """Print a line of its own."""
-        self.console.print(line, markup=False)
+        """Print a line of its own, which a terminal gets between words."""
+        line = printable(line)
+        self.console.print(wrapped(line, self.console.width) if self.console.is_terminal else line, markup=False)
 
     def update(self, step: int, tokens: int, numbers: Mapping[str, float]) -> None:
         """Report update `step`, counted from 1, that took `tokens` real tokens and gave `numbers`."""
