@@ -48,6 +48,7 @@ def run(main: Callable[..., None]) -> None:
     app.command(epilog="With --debug, an error shows its traceback.")(main)
     try:
         _check_system()
+        _check_clone()
         with _interruptible():
             app()
     except (UserError, OSError, MemoryError, UnicodeEncodeError) as error:
@@ -86,6 +87,20 @@ def _wait_briefly() -> None:
 def _check_system() -> None:
     if not hasattr(signal, "SIGALRM"):
         raise UserError(f"maskline does not run on {sys.platform}: use Linux, macOS or WSL")
+
+
+def _check_clone() -> None:
+    """Refuse to work for nothing: of a shallow clone, DVC loses what it has run in a copy, without a word."""
+    from maskline.records.files import DVC_COPIES
+
+    clone, copy, _ = Path.cwd().as_posix().partition(DVC_COPIES)
+    above = (folder / ".git" for folder in (Path(clone), *Path(clone).parents))
+    repository = next((folder for folder in above if folder.exists()), None)
+    if copy and repository and (repository / "shallow").is_file():
+        raise UserError(
+            "this clone is shallow, and DVC loses what it runs there with --temp or in a queue: "
+            "`git fetch --unshallow` first"
+        )
 
 
 @contextmanager

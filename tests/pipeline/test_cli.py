@@ -71,6 +71,22 @@ def test_on_a_terminal_a_line_breaks_between_words(monkeypatch, capsys, err):
     assert capsys.readouterr()[err] == "mlm: loss 5.076,\n  perplexity 160.1,\n  �[1maccuracy 0.1176\n"
 
 
+@pytest.mark.parametrize("place", ["", "a/folder"])
+def test_of_a_shallow_clone_a_copy_of_dvc_is_refused(monkeypatch, capsys, tmp_path, place):
+    """DVC would run it to its end, and keep nothing."""
+    copy = tmp_path / place / ".dvc" / "tmp" / "exps" / "standalone" / "tmp1"
+    copy.mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(copy)
+    assert outcome(monkeypatch, capsys, lambda: None) == (0, "")
+    (tmp_path / ".git" / "shallow").touch()
+    code, said = outcome(monkeypatch, capsys, lambda: None)
+    assert code == 1
+    assert "this clone is shallow" in said
+    monkeypatch.chdir(tmp_path / place)
+    assert outcome(monkeypatch, capsys, lambda: None) == (0, "")  # in the workspace nothing is lost
+
+
 PROGRAM = """
 from pathlib import Path
 from pipeline.cli import run
