@@ -138,6 +138,25 @@ def test_a_json_file_that_is_missing_or_cut_short_is_told(tmp_path):
             read_json(tmp_path / "file.json")
 
 
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000, "9" * 5_000])
+def test_odd_json_is_one_short_line(tmp_path, content):
+    path = tmp_path / "config.json"
+    path.write_text(content)
+    with pytest.raises(UserError, match=r"config\.json is not valid JSON \(.*: remove it and run `dvc repro`") as told:
+        read_json(path)
+    assert len(str(told.value)) < 600
+
+
+def test_of_json_no_more_is_read_than_its_limit(tmp_path, monkeypatch):
+    path = tmp_path / "config.json"
+    monkeypatch.setattr(storage, "JSON_BYTES", 9)
+    path.write_text('{"a": 12}')
+    assert read_json(path) == {"a": 12}
+    path.write_text('{"a": 123}')
+    with pytest.raises(UserError, match=r"config\.json has more than 9 bytes"):
+        read_json(path)
+
+
 def test_csv_holds_every_digit_and_an_empty_field_for_none(tmp_path):
     rows = [{"step": 1, "loss": 0.1 + 0.2, "text": 'a "quoted", line\nand more'}, {"step": 2, "loss": None, "text": ""}]
     write_csv(tmp_path / "deep" / "file.csv", rows, ("step", "loss", "text"))

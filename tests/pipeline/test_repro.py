@@ -1,6 +1,7 @@
 """The pipeline under DVC: what runs, what does not, and that an interrupted run loses nothing."""
 
 import gzip
+import os
 import re
 import shutil
 import subprocess
@@ -158,6 +159,25 @@ def test_an_encoder_of_others_stands_in_for_the_one_pretrained_here(project):
     for name in ("sentiment", "sentiment-scratch"):
         assert read_json(project / "data" / "models" / name / "config.json")["num_hidden_layers"] == 2
     assert not ran(call(project, "dvc repro score@sentiment").stdout)
+
+
+def test_damage_that_keeps_size_and_time_is_noticed_and_the_advice_works(project):
+    """DVC looks at no more than these, and would say that the stage is up to date."""
+    folder = project / "data" / "tokens" / "validation"
+    path = folder / "tokens-00000.arrow"
+    content, times = path.read_bytes(), path.stat()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    told = call(project, "python -m pipeline.premask", check=False).stderr
+    assert told == (
+        f"error: {path.relative_to(project)} is not what tokenize wrote (truncated or changed): "
+        f"remove {folder.relative_to(project)} and run `dvc repro tokenize`\n"
+    )
+    assert not ran(call(project, "dvc repro tokenize").stdout)
+    shutil.rmtree(folder)
+    assert ran(call(project, "dvc repro tokenize").stdout) == ["tokenize"]
+    assert path.read_bytes() == content
+    assert not ran(call(project, "dvc repro").stdout)
 
 
 def test_curves_are_there_while_a_run_trains(project):

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from maskline.core.errors import UserError
+from maskline.core.errors import UserError, one_line
 
 MANIFEST = "manifest.json"
 TIMINGS = Path(".timings")
@@ -24,6 +24,8 @@ SETTINGS = "settings"
 """The module of a room that holds the schema of its parameters, and the room that checks all of them."""
 GAP = "nan"
 """What a curve holds where there is no number: `dvc plots` leaves a gap there, and draws an empty field as 0."""
+JSON_BYTES = 1 << 28
+"""Most bytes of a JSON file that is read. Those of stages have thousands, and a tokenizer's some millions."""
 INCOMPLETE = ".incomplete"
 """A file that marks a directory as incomplete until its manifest is written."""
 _MARK = b"maskline fills this folder; what lies here may be removed\n"
@@ -126,14 +128,18 @@ def read_json(path: Path) -> Any:
     """Return the content of a JSON file.
 
     Raises:
-        UserError: the file is missing, or is not JSON.
+        UserError: the file is missing, is not JSON, is nested too deeply, or has more than JSON_BYTES.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            content = file.read(JSON_BYTES + 1)
+        if len(content) > JSON_BYTES:
+            raise UserError(f"{path} has more than {JSON_BYTES:,} bytes: remove it and run `dvc repro`")
+        return json.loads(content.decode("utf-8"))
     except FileNotFoundError:
         raise UserError(f"{path} is missing: run `dvc repro` to make it") from None
-    except ValueError as error:
-        raise UserError(f"{path} is not valid JSON ({error}): remove it and run `dvc repro`") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is not valid JSON ({one_line(error)}): remove it and run `dvc repro`") from None
 
 
 def write_csv(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, missing: str = "") -> None:
@@ -355,5 +361,9 @@ def read_manifest(directory: Path, stage: str) -> dict[str, Any]:
         if not path.is_file():
             raise UserError(f"{path} is missing: run `dvc repro {stage}`")
         if path.stat().st_size != promised["bytes"] or sha256(path) != promised["sha256"]:
-            raise UserError(f"{path} is not what {stage} wrote (truncated or changed): run `dvc repro {stage}`")
+            # DVC looks at sizes and times alone, and may find nothing to do.
+            raise UserError(
+                f"{path} is not what {stage} wrote (truncated or changed): remove {directory} and run "
+                f"`dvc repro {stage}`"
+            )
     return manifest
