@@ -166,6 +166,7 @@ def test_damage_that_keeps_size_and_time_is_noticed_and_the_advice_works(project
     folder = project / "data" / "tokens" / "validation"
     path = folder / "tokens-00000.arrow"
     content, times = path.read_bytes(), path.stat()
+    call(project, "dvc status")  # it has seen these files, which are a copy
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     told = call(project, "python -m pipeline.premask", check=False).stderr

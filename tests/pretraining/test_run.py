@@ -317,7 +317,10 @@ def no_validation(mine):
             r"tokens/train was made with another tokenizer than .*: run `dvc repro tokenize`",
         ),
         (longer_validation, r"validation holds 43 tokens in a row, model.max_positions is 32: run `dvc repro premask`"),
-        (truncated_shard, r"tokens-00000.arrow is not what tokenize wrote .*: remove .*tokens/train and run `dvc repro tokenize`"),
+        (
+            truncated_shard,
+            r"tokens-00000.arrow is not what tokenize wrote .*: remove .*tokens/train and run `dvc repro tokenize`",
+        ),
         (no_validation, r"validation is incomplete .*: run `dvc repro premask`"),
     ],
 )

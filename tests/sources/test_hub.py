@@ -1,8 +1,13 @@
+import gzip
 import json
 
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from maskline.core.errors import UserError
+from maskline.records import bounds, files
 from maskline.settings.params import load
 from maskline.sources import hub
 from maskline.sources.settings import HubCorpus
@@ -164,3 +169,42 @@ def test_a_broken_file_is_one_line(dataset):
     with pytest.raises(UserError, match=r"cannot read the dataset .*wiki") as caught:
         list(hub.read(corpus(dataset)).articles)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("deep", ["[" * 10**6, '{"a":' * 10**5])
+def test_json_that_would_take_the_process_down_is_one_line(dataset, deep):
+    (dataset / "train.jsonl").write_text('{"text": "one"}\n{"text": ' + deep)
+    with pytest.raises(UserError, match=r"train\.jsonl has JSON of more than 500 levels: do not use it"):
+        hub.read(corpus(dataset))
+
+
+def test_a_small_file_that_expands_without_end_is_one_line(dataset, monkeypatch):
+    monkeypatch.setattr(bounds, "SMALL_BYTES", 10_000)
+    (dataset / "train.jsonl").unlink()
+    (dataset / "train.csv.gz").write_bytes(gzip.compress(b'text\n"' + b"a" * 10**7))
+    with pytest.raises(UserError, match=r"train\.csv\.gz unpacks to more than"):
+        hub.read(corpus(dataset))
+
+
+def spied(function, returned):
+    def call(*arguments, **named):
+        returned.append(function(*arguments, **named))
+        return returned[-1]
+
+    return call
+
+
+def test_parquet_is_read_a_few_rows_at_a_time(dataset, monkeypatch):
+    """All rows of this file refer to one text, which is there once."""
+    (dataset / "train.jsonl").unlink()
+    path = dataset / "train.parquet"
+    pq.write_table(pa.table({"text": ["x" * 50_000] * 64}), path, compression="zstd")
+    assert path.stat().st_size < 5_000
+    monkeypatch.setattr(files, "BATCH_BYTES", 200_000)
+    builders = []
+    monkeypatch.setattr(datasets, "load_dataset_builder", spied(datasets.load_dataset_builder, builders))
+    assert len(list(hub.read(corpus(dataset, max_articles=None)).articles)) == 64
+    assert [builder.config.batch_size for builder in builders] == [3]
+    monkeypatch.setattr(files, "PAGE_BYTES", 20_000)
+    with pytest.raises(UserError, match=r"train\.parquet has a page of 50,\d+ bytes, more than 20,000"):
+        hub.read(corpus(dataset))

@@ -169,17 +169,27 @@ def read_parquet(path: Path, _encoding: str = "utf-8") -> Iterator[Record]:
     try:
         with pq.ParquetFile(path) as file:
             check_columns(file.schema_arrow.names, str(path))
-            largest = max(page_sizes(path, file.metadata), default=1)
-            if largest > PAGE_BYTES:
-                raise UserError(
-                    f"{path} has a page of {largest:,} bytes, more than {PAGE_BYTES:,}: write it with smaller pages"
-                )
-            for batch in file.iter_batches(max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, largest)))):
+            for batch in file.iter_batches(batch_rows(path, file.metadata)):
                 for record in batch.to_pylist():
                     yield {column: without_nan(value) for column, value in record.items()}
     # OSError: a block that does not decompress; ValueError: a page whose header is damaged.
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UserError(f"{path} is not a readable Parquet file ({one_line(error)}): fetch it again") from None
+
+
+def batch_rows(path: Path, metadata: Any) -> int:
+    """Return how many rows of a Parquet file may be in memory at a time, given its metadata.
+
+    Raises:
+        UserError: a page has more than PAGE_BYTES.
+        ValueError: a page's header is damaged.
+    """
+    largest = max(page_sizes(path, metadata), default=1)
+    if largest > PAGE_BYTES:
+        raise UserError(
+            f"{path} has a page of {largest:,} bytes, more than {PAGE_BYTES:,}: write it with smaller pages"
+        )
+    return max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, largest)))
 
 
 def without_nan(value: Any) -> Any:

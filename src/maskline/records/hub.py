@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from maskline.core.errors import UserError, one_line
-from maskline.records.files import Record, describe, repeated_column, without_nan
+from maskline.records.bounds import check_bounds
+from maskline.records.files import Record, batch_rows, describe, repeated_column, without_nan
 from maskline.records.settings import HubPin
 
 PROBE_SECONDS = 10
@@ -56,6 +57,7 @@ def open_dataset(hub: HubPin, section: str) -> HubDataset:
         if builder.name not in KINDS:
             raise UserError(f"{hub.dataset} is a dataset of kind {builder.name}: give one of {', '.join(KINDS)}")
         provenance["inputs"] = _inputs(Path(hub.dataset), files, section)
+        _check_bounds(builder, list(map(Path, files)))
     else:
         if own := [file for file in files if "://" not in file or file.startswith(("file:", "local:"))]:
             raise UserError(f"{hub.dataset} reads {one_line(own[0])}, a file of this machine: do not use it")
@@ -89,6 +91,27 @@ def _inputs(directory: Path, files: list[str], section: str) -> list[dict[str, A
     paths = [*map(Path, files), *(path for path in map(directory.joinpath, CONFIGURATION) if path.is_file())]
     names = [os.path.relpath(path, directory) for path in paths]
     return [{**entry, "name": name} for name, entry in zip(names, describe(paths), strict=True)]
+
+
+def _check_bounds(builder: Any, paths: list[Path]) -> None:
+    """Check that no file of a local dataset expands without end, and let `builder` read Parquet a few rows at a time.
+
+    Raises:
+        UserError: a file does, or is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for path in paths:
+        if builder.name != "parquet":
+            check_bounds(path, json=builder.name == "json")
+            continue
+        try:
+            with pq.ParquetFile(path) as file:
+                rows = batch_rows(path, file.metadata)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise UserError(f"{path} is not a readable Parquet file ({one_line(error)}): fetch it again") from None
+        builder.config.batch_size = min(rows, builder.config.batch_size or rows)
 
 
 def stream(dataset: Iterable[Record], name: str, section: str) -> Iterator[Record]:

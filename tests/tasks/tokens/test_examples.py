@@ -9,6 +9,7 @@ import pytest
 from maskline.core.errors import UserError
 from maskline.dataset.read import read_dataset
 from maskline.tasks.tokens.entities import SCHEMES, read_entities, spell
+from maskline.tasks.tokens import examples
 from maskline.tasks.tokens.examples import read_tagged_lines, tag_names
 from tests.tasks.tokens.tagged import LABELS, params, write, write_sentences
 
@@ -53,6 +54,18 @@ def test_lines_are_words_with_tags(tmp_path, name, content):
 def test_between_tabs_a_word_may_have_spaces(tmp_path):
     (tmp_path / "a.tsv").write_text("New York\tB-LOC\n")
     assert list(read_tagged_lines(tmp_path / "a.tsv")) == [{"words": ["New York"], "tags": ["B-LOC"]}]
+
+
+def test_a_file_without_blank_lines_is_no_endless_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(examples, "LONGEST_SENTENCE", 100)
+    path = tmp_path / "a.tsv"
+    path.write_text(("a\tO\n" * 24 + "\n") * 9)
+    assert len(list(read_tagged_lines(path))) == 9
+    path.write_text("a\tO\n" * 60 + "\n")
+    with pytest.raises(
+        UserError, match=r"a\.tsv, line 26: a sentence has more than 100 characters by here; put a blank"
+    ):
+        list(read_tagged_lines(path))
 
 
 def test_an_empty_file_has_no_sentences(tmp_path):

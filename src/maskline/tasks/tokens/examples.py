@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 WORDS, TAGS = "words", "tags"
 DOCUMENT = "-DOCSTART-"
+LONGEST_SENTENCE = 1 << 20
+"""Characters of the lines of a sentence in a file: a file without blank lines is one sentence."""
 SCHEMA = pa.schema({WORDS: pa.list_(pa.string()), TAGS: pa.list_(pa.int8())})
 
 
@@ -29,17 +31,24 @@ def read_tagged_lines(path: Path, encoding: str = "utf-8") -> Iterator[Record]:
     A line `-DOCSTART-`, with which CoNLL-2003 marks where a document begins, is no word.
 
     Raises:
-        UserError: a line has one column.
+        UserError: a line has one column, or a sentence more than LONGEST_SENTENCE.
     """
     words: list[str] = []
     tags: list[str] = []
+    size = 0
     with open_text(path, encoding) as file:
         for number, line in enumerate(file, 1):
+            size += len(line)
+            if size > LONGEST_SENTENCE:
+                raise UserError(
+                    f"{path}, line {number}: a sentence has more than {LONGEST_SENTENCE:,} characters by here; "
+                    "put a blank line between sentences"
+                )
             columns = line.split("\t") if "\t" in line else line.split()
             if not line.strip() or columns[0] == DOCUMENT:
                 if words:
                     yield {WORDS: words, TAGS: tags}
-                words, tags = [], []
+                words, tags, size = [], [], 0
             elif len(columns) < 2:
                 raise UserError(f"{path}, line {number} has one column: a word and its tag are needed")
             else:
