@@ -280,6 +280,22 @@ def test_a_directory_that_is_not_what_was_written_is_told(exported, tmp_path, sp
             lambda path: write_json(path / CONFIG, read_json(path / CONFIG) | {"hidden_act": "silu"}),
             "hidden_act silu is none of",
         ),
+        (lambda path: write_json(path / CONFIG, [1]), "holds no BERT of this pipeline"),
+        *(
+            (
+                lambda path, key=key, size=size: write_json(path / CONFIG, read_json(path / CONFIG) | {key: size}),
+                f"holds no BERT of this pipeline .*{told}",
+            )
+            for key, size, told in (
+                ("num_hidden_layers", 999, "its weights have 2 layers, its config 999"),
+                ("num_hidden_layers", 10**6, "less than or equal to 1000"),
+                ("vocab_size", 10**9, r"word_embeddings is \(97, 16\), and by its config \(1000000000, 16\)"),
+                ("vocab_size", "97", "word_embeddings"),
+                ("intermediate_size", 2**18, "intermediate.dense is"),
+                ("max_position_embeddings", 2**16, "position_embeddings is"),
+                ("hidden_size", 2**16, "word_embeddings is"),
+            )
+        ),
     ],
 )
 def test_a_directory_that_holds_something_else_is_told(exported, tmp_path, change, expected):

@@ -64,6 +64,13 @@ def test_the_reference_is_accepted_and_cannot_be_changed_afterwards():
         ("model__layers", True, "params.yaml: model.layers: True stands where a number or a text is meant"),
         ("model__layers", 0, "params.yaml: model.layers is 0: input should be greater than or equal to 1"),
         ("model__hidden", 2**31 - 1, "params.yaml: model.hidden is 2147483647: input should be less than or equal to"),
+        ("model__layers", 10**6, "params.yaml: model.layers is 1000000: input should be less than or equal to 1000"),
+        (
+            "model__intermediate",
+            10**6,
+            "params.yaml: model.intermediate is 1000000: input should be less than or equal",
+        ),
+        ("model__max_positions", 10**6, "params.yaml: model.max_positions is 1000000: input should be less than or eq"),
         ("compute__threads", 10**12, "params.yaml: compute.threads is 1000000000000: input should be less than"),
         ("tokenizer__vocab_size", 10**17, "tokenizer.vocab_size is 100000000000000000: input should be less than"),
         ("model__layers", None, "params.yaml: model.layers is None: input should be a valid integer"),

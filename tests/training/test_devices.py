@@ -3,9 +3,11 @@ import pytest
 import torch
 
 from maskline.core.errors import UserError
+from maskline.model.bert import Encoder
 from maskline.training import devices
 from maskline.training.devices import (
     autocast,
+    check_memory,
     choose_device,
     choose_precision,
     describe,
@@ -154,3 +156,22 @@ def test_threads_are_set_whatever_the_device(machine, monkeypatch, name):
     monkeypatch.setattr(torch, "set_num_threads", calls.append)
     choose_device(compute(name, threads=3))
     assert calls == [3]
+
+
+@pytest.mark.parametrize("changes", [{"hidden": 2**16}, {"layers": 1_000, "intermediate": 2**18, "hidden": 2**15}])
+def test_a_model_without_room_for_its_weights_is_told_before_it_is_built(changes):
+    params = tiny_params().model
+    check_memory(params, 97)
+    with pytest.raises(
+        UserError, match=r"has [\d,]{12,} weights, which take [\d,]+ GB, and this machine has \d+: lower"
+    ):
+        check_memory(params.model_copy(update={"layers": 100, **changes}), 97)
+
+
+def test_the_weights_that_are_counted_are_those_of_the_encoder():
+    params = tiny_params().model
+    encoder = Encoder(params, 97)
+    matrices = [
+        p for name, p in encoder.named_parameters() if p.dim() == 2 and "segment" not in name and "pooler" not in name
+    ]
+    assert params.matrix_weights(97) == sum(p.numel() for p in matrices)

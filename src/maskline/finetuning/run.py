@@ -22,7 +22,15 @@ from maskline.model.settings import ModelParams
 from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.model_files import check_tokenizer, files_for_model
 from maskline.training import distributed
-from maskline.training.devices import choose_loaders, crowding, describe, memory_explained, place, with_precision
+from maskline.training.devices import (
+    check_memory,
+    choose_loaders,
+    crowding,
+    describe,
+    memory_explained,
+    place,
+    with_precision,
+)
 from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import process_reporter
 from maskline.training.states import REPORTS, ResumableRun, identity_of
@@ -152,8 +160,13 @@ def write_reports(
 def new_model(
     task: AnyTask, architecture: ModelParams, recipe: FinetuneParams, vocab_size: int, seed: int
 ) -> EncoderModel:
-    """Return the network of `task` with the random weights of `seed`, and the dropout of `recipe`."""
+    """Return the network of `task` with the random weights of `seed`, and the dropout of `recipe`.
+
+    Raises:
+        UserError: this machine has no room for it.
+    """
     architecture = architecture.model_copy(update={"dropout": recipe.dropout})
+    check_memory(architecture, vocab_size)
     model = task.new_model(architecture, vocab_size, recipe.dropout)
     model.reset(torch.Generator().manual_seed(int(key(seed, "classifier weights")[0] >> 1)))
     return model

@@ -76,6 +76,27 @@ def from_hugging_face(model: EncoderModel, theirs: Mapping[str, Tensor]) -> Fit:
     return Fit(missing, sorted(theirs.keys() - used))
 
 
+def check_sizes(params: ModelParams, vocab_size: int, theirs: Mapping[str, Tensor]) -> None:
+    """Check that weights under Hugging Face's names are those of `params`, before a model of its size is built.
+
+    Raises:
+        ValueError: there are more or fewer layers, or one of the sizes is another.
+    """
+    layers = sum(
+        re.fullmatch(r"bert\.encoder\.layer\.\d+\.intermediate\.dense\.weight", name) is not None for name in theirs
+    )
+    if layers != params.layers:
+        raise ValueError(f"its weights have {layers} layers, its config {params.layers}")
+    for name, size in (
+        ("embeddings.word_embeddings", vocab_size),
+        ("embeddings.position_embeddings", params.max_positions),
+        ("encoder.layer.0.intermediate.dense", params.intermediate),
+    ):
+        found = tuple(theirs[f"bert.{name}.weight"].shape)
+        if found != (size, params.hidden):
+            raise ValueError(f"{name} is {found}, and by its config {(size, params.hidden)}")
+
+
 def _theirs(name: str) -> list[str]:
     """Return Hugging Face's names of our weight `name`: one, or three for query, key and value."""
     if name == _BIAS[0]:

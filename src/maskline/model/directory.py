@@ -22,7 +22,7 @@ from maskline.core.storage import (
 )
 from maskline.core.text import escape
 from maskline.model.bert import Encoder
-from maskline.model.convert import config, from_hugging_face, model_params, to_hugging_face
+from maskline.model.convert import check_sizes, config, from_hugging_face, model_params, to_hugging_face
 from maskline.model.heads import EncoderModel, PretrainingModel
 from maskline.model.settings import ModelParams
 
@@ -140,9 +140,13 @@ def read_model(directory: Path, stage: str) -> SavedModel:
         weights = load_file(directory / WEIGHTS)
         if HEADS in manifest["files"]:
             weights |= load_file(directory / HEADS)
-        return SavedModel(directory, model_params(content), content["vocab_size"], weights, content)
-    except (KeyError, ValueError, OSError, SafetensorError) as error:
-        raise UserError(f"{directory} holds no BERT of this pipeline ({error}): run `dvc repro {stage}`") from None
+        params = model_params(content)
+        check_sizes(params, content["vocab_size"], weights)
+        return SavedModel(directory, params, content["vocab_size"], weights, content)
+    except (KeyError, TypeError, ValueError, OSError, SafetensorError) as error:
+        raise UserError(
+            f"{directory} holds no BERT of this pipeline ({one_line(error)}): run `dvc repro {stage}`"
+        ) from None
 
 
 def read_shape(directory: Path) -> tuple[ModelParams, int] | None:

@@ -10,14 +10,14 @@ from maskline.core.section import Count, Dropout, Natural, Positive, Section, Se
 class ModelParams(Section):
     """The architecture: plain BERT."""
 
-    layers: Count
+    layers: Annotated[int, Field(ge=1, le=1_000)]
     hidden: Annotated[int, Field(ge=1, le=2**16)]
     heads: Count
-    intermediate: Count
+    intermediate: Annotated[int, Field(ge=1, le=2**18)]
     activation: Literal["gelu", "gelu_tanh", "relu"]
     mlm_head: Literal["bert", "linear"]
     dropout: Dropout
-    max_positions: SequenceLength
+    max_positions: Annotated[SequenceLength, Field(le=2**16)]
     layer_norm_eps: Positive
     initializer_range: Positive
     position_init: Literal["normal", "sinusoidal"]
@@ -33,3 +33,8 @@ class ModelParams(Section):
         if self.matched_heads > self.heads:
             raise ValueError(f"matched_heads {self.matched_heads} is more than heads {self.heads}")
         return self
+
+    def matrix_weights(self, vocab_size: int) -> int:
+        """Return how many weights the matrices and embeddings of the encoder have."""
+        layer = 4 * self.hidden**2 + 2 * self.hidden * self.intermediate
+        return (vocab_size + self.max_positions) * self.hidden + self.layers * layer

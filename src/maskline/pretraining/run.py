@@ -23,7 +23,15 @@ from maskline.shards.store import TokenShards
 from maskline.tokenization.load import SpecialIds, load_tokenizer
 from maskline.tokenization.model_files import files_for_model
 from maskline.training import distributed
-from maskline.training.devices import choose_loaders, crowding, describe, memory_explained, place, with_precision
+from maskline.training.devices import (
+    check_memory,
+    choose_loaders,
+    crowding,
+    describe,
+    memory_explained,
+    place,
+    with_precision,
+)
 from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import process_reporter
 from maskline.training.states import REPORTS, ResumableRun, identity_of
@@ -126,7 +134,12 @@ def new_batches(
 
 
 def new_model(params: PretrainingSettings, vocab_size: int, shards: TokenShards) -> PretrainingModel:
-    """Return a model with the initial weights of `params.seed`; the same on every device."""
+    """Return a model with the initial weights of `params.seed`; the same on every device.
+
+    Raises:
+        UserError: this machine has no room for it.
+    """
+    check_memory(params.model, vocab_size)
     model = PretrainingModel(params.model, vocab_size)
     model.reset(torch.Generator().manual_seed(int(key(params.seed, "weights")[0] >> 1)))
     if params.pretrain.unigram_bias:

@@ -11,6 +11,7 @@ from torch import nn
 
 from maskline.core.errors import UserError
 from maskline.model.bert import Layer
+from maskline.model.settings import ModelParams
 from maskline.training.settings import ComputeParams, OptimizerParams, Precision
 
 Recipe = TypeVar("Recipe", bound=OptimizerParams)
@@ -77,6 +78,21 @@ def choose_precision(precision: Precision, device: torch.device) -> Precision:
 def with_precision(recipe: Recipe, device: torch.device) -> Recipe:
     """Return `recipe` with the precision that it gets on `device`."""
     return recipe.model_copy(update={"precision": choose_precision(recipe.precision, device)})
+
+
+def check_memory(params: ModelParams, vocab_size: int) -> None:
+    """Check that the weights of a model alone have room on this machine, before it is built.
+
+    Raises:
+        UserError: they have not.
+    """
+    weights = params.matrix_weights(vocab_size)
+    needed, there = 4 * weights, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > there:
+        raise UserError(
+            f"the model of params.yaml has {weights:,} weights, which take {needed / 1e9:,.0f} GB, and this machine "
+            f"has {there / 1e9:,.0f}: lower model.layers, model.hidden or model.intermediate"
+        )
 
 
 def place(model: nn.Module, compute: ComputeParams, device: torch.device) -> None:
