@@ -153,6 +153,28 @@ def test_a_clone_pulls_what_was_pushed(project):
     assert (clone / model).read_bytes() == (project / model).read_bytes()
 
 
+def test_after_an_experiment_the_order_of_the_readme_shares_the_committed_run(project, tmp_path):
+    """What lies in the workspace is pushed: without going back first, the clone's checkout fails."""
+    mine, store, clone = tmp_path / "mine", tmp_path / "store", tmp_path / "clone"
+    call(tmp_path, f"git clone -q {project} {mine}")
+    shutil.copytree(project / ".dvc" / "cache", mine / ".dvc" / "cache")
+    call(mine, f"dvc checkout && dvc remote add -q --force -d team {store} && git commit -qam remote")
+    call(mine, "dvc exp run -n other -S evaluate.samples=2 -S tokenize.shard_tokens=1000 -S pretrain.epochs=1 pretrain")
+    committed = call(mine, "git show HEAD:params.yaml").stdout
+    assert (mine / "params.yaml").read_text() != committed  # -S stays there
+    call(mine, "dvc push")
+    call(tmp_path, f"git clone -q {mine} {clone}")
+    assert "failed" in call(clone, "dvc pull", check=False).stderr.lower()
+
+    (block,) = [block for block in blocks("sh") if block == "git restore .\ndvc checkout\ndvc push\n"]
+    call(mine, block)
+    assert (mine / "params.yaml").read_text() == committed
+    call(clone, "dvc pull")
+    model = "data/models/pretrained/model.safetensors"
+    assert (clone / model).read_bytes() == (project / model).read_bytes()
+    assert "up to date" in call(clone, "dvc status").stdout
+
+
 def test_make_knows_its_targets(project):
     printed = call(project, "make -n test").stdout.splitlines()
     assert printed == [

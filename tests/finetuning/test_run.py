@@ -9,7 +9,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from maskline.core.errors import UserError
-from maskline.core.storage import MANIFEST, read_csv, read_json, sha256, write_manifest, write_text
+from maskline.core.storage import MANIFEST, read_csv, read_json, sha256, write_json, write_manifest, write_text
 from maskline.finetuning import run as finetuning_run
 from maskline.finetuning.objective import FinetuningObjective
 from maskline.finetuning.run import Paths, finetune, load_pretrained, new_model
@@ -60,6 +60,8 @@ def test_a_loss_that_is_no_number_is_a_gap_in_the_curve(mine, monkeypatch):
 
 @pytest.mark.parametrize("start", STARTS)
 def test_a_run_leaves_a_model_two_curves_and_numbers(mine, start, capsys):
+    pretrained = mine / "out" / "best" / MANIFEST
+    write_json(pretrained, read_json(pretrained) | {"data": {"source": "test"}})
     tune(settings(epochs=3), paths(mine, start=start))
     reports = mine / "tuned" / "reports"
     assert {path.name for path in reports.iterdir()} == {"train.csv", "validation.csv", "metrics.json"}
@@ -95,6 +97,8 @@ def test_a_run_leaves_a_model_two_curves_and_numbers(mine, start, capsys):
     assert (
         f"| licence | {dataset['licence']} |\n| examples (train) | {dataset['splits']['train']['examples']} |" in card
     )
+    assert ("## Data of pretraining\n\n| | |\n|---|---|\n| source | test |\n" in card) == (start == "pretrained")
+    assert "`reports/tasks/sentiment/metrics.json`" in card
     assert f"{stage} sentiment: from {weights} weights on cpu (1 threads) in fp32, {metrics['steps']} steps" in (
         capsys.readouterr().out
     )

@@ -16,6 +16,7 @@ from maskline.model.directory import (
     POOLER,
     WEIGHTS,
     TokenizerFiles,
+    data_table,
     export,
     load_encoder,
     load_pretraining_model,
@@ -322,6 +323,16 @@ def test_the_card_is_what_a_hub_reads(language):
     assert card.endswith(
         "## Validation\n\n| | |\n|---|---|\n| loss | 4.312 |\n| eps | 1e-12 |\n| step | 2400 |\n| nsp | True |\n"
     )
+
+
+def test_the_card_says_where_the_data_are_from_and_names_no_file_of_the_users():
+    provenance = {
+        "source": "files", "language": "ar", "max_articles": None, "inputs": [{"name": "secret"}] * 3,
+        "validation_inputs": [],
+    }  # fmt: skip
+    table = data_table({"provenance": provenance, "licence": "theirs", "tokens": 7})
+    assert table == {"source": "files", "language": "ar", "inputs": 3, "licence": "theirs"}
+    assert data_table({}) == {"licence": None}
 
 
 def test_names_and_values_in_the_card_are_shown_as_they_are():

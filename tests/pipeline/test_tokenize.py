@@ -59,6 +59,10 @@ def test_both_splits_become_shards_with_the_same_bytes_in_every_process(data):
         assert f"{split}: {shards.manifest['tokens']:,} tokens" in done.stdout
         expected = {"language": "en", "corpus": sha256(data / "corpus" / MANIFEST)}
         assert (expected | {"tokenizer": sha256(data / "tokenizer" / MANIFEST)}).items() <= shards.manifest.items()
+    # The fixed validation set is made of those of validation: it is the same, whatever the data are called.
+    named = {"provenance": {"source": "test"}, "licence": "none"}
+    assert named.items() <= read_json(data / "out" / "tokens" / "train" / MANIFEST).items()
+    assert not named.keys() & read_json(data / "out" / "tokens" / "validation" / MANIFEST).keys()
     rows = read_csv(data / "out" / "report" / "sentences.csv")
     assert [int(row["sentences"]) for row in rows] == [1, 2, 4]
     for split in ("train", "validation"):

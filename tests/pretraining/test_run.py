@@ -14,7 +14,7 @@ import transformers
 
 from maskline.core.errors import UserError
 from maskline.core.labels import IGNORE_INDEX
-from maskline.core.storage import MANIFEST, TIMINGS, read_csv, read_json, sha256
+from maskline.core.storage import MANIFEST, TIMINGS, read_csv, read_json, sha256, write_json
 from maskline.examples.premasked import premask, read_premasked
 from maskline.model.directory import TokenizerFiles, export, load_pretraining_model
 from maskline.pretraining import run as pretraining_run
@@ -80,6 +80,21 @@ def test_a_run_leaves_two_models_two_curves_and_the_numbers(mine, capsys):
     assert manifest["params"]["pretrain"]["steps"] == 12
     assert manifest["inputs"]["tokenizer"] == sha256(mine / "tokenizer" / MANIFEST)
     assert str(mine) not in (out / "best" / MANIFEST).read_text() + (out / "best" / "README.md").read_text()
+
+
+def test_the_card_names_source_licence_and_size_of_the_data(mine):
+    manifest = read_json(mine / "tokens" / "train" / MANIFEST)
+    named = {"provenance": {"source": "hub", "dataset": "a/b", "inputs": [{}] * 3}, "licence": "CC BY-SA 4.0"}
+    write_json(mine / "tokens" / "train" / MANIFEST, manifest | named)
+    pretrain(settings(), paths(mine), CPU)
+    for name in ("best", "last"):
+        card = (mine / "out" / name / "README.md").read_text()
+        data = {"source": "hub", "dataset": "a/b", "inputs": 3, "licence": "CC BY-SA 4.0"}
+        data |= {key: manifest[key] for key in ("documents", "sentences", "tokens")}
+        rows = "".join(f"| {key} | {value} |\n" for key, value in data.items())
+        assert f"## Data\n\n| | |\n|---|---|\n{rows}\n" in card
+        assert "`reports/evaluate/metrics.json`" in card
+        assert read_json(mine / "out" / name / MANIFEST)["data"] == data
 
 
 def test_a_run_is_made_again_with_the_same_bytes_and_another_seed_has_others(mine):

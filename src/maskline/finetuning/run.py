@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 
 from maskline.core.errors import UserError
-from maskline.core.storage import GAP, sweep, write_csv, write_json, write_timing
+from maskline.core.storage import GAP, read_manifest, sweep, write_csv, write_json, write_timing
 from maskline.core.text import escape
 from maskline.corpus.split import TaskSplit
 from maskline.dataset.read import ID, Dataset, read_dataset
@@ -16,7 +16,16 @@ from maskline.examples.draws import key
 from maskline.finetuning.objective import FinetuningObjective
 from maskline.finetuning.settings import FinetuneParams, FinetuningSettings
 from maskline.finetuning.task import AnyTask, Encoded, TaskFactory
-from maskline.model.directory import ENCODER, POOLER, TokenizerFiles, export, model_card, read_model, read_shape
+from maskline.model.directory import (
+    ENCODER,
+    POOLER,
+    TokenizerFiles,
+    data_table,
+    export,
+    model_card,
+    read_model,
+    read_shape,
+)
 from maskline.model.heads import EncoderModel
 from maskline.model.settings import ModelParams
 from maskline.tokenization.load import load_tokenizer
@@ -210,17 +219,22 @@ def _export(
     metrics: Metrics,
     identity: dict[str, Any],
 ) -> None:
+    pretrained = read_manifest(paths.pretrained, "pretrain") if paths.pretrained else {}
     tables: dict[str, dict[str, Any]] = {
         "Validation": metrics,
         "Data": {
-            **{key: value for key, value in manifest["provenance"].items() if isinstance(value, str)},
-            "licence": manifest["licence"],
+            **data_table(manifest),
             **{f"examples ({split})": part["examples"] for split, part in manifest["splits"].items()},
         },
+        "Data of pretraining": pretrained.get("data", {}),
         "Training": {"seed": settings.seed, **recipe.model_dump()},
         "SHA-256 of the inputs' manifests and of the source": identity["inputs"] | {"source": identity["source"]},
     }
-    note = f"{escape(task.summary)}; fine-tuned by maskline from {WEIGHTS[paths.start]} weights."
+    note = (
+        f"{escape(task.summary)}; fine-tuned by maskline from {WEIGHTS[paths.start]} weights. Below is its score on "
+        "the validation split. Scores on the test split, which were taken after this card was written, are in "
+        f"`reports/tasks/{name}/metrics.json` of the project, beside those of simple rules and without pretraining."
+    )
     card = model_card(f"maskline BERT for {name}", settings.language, tables, note)
     files = TokenizerFiles(*files_for_model(paths.tokenizer, model.encoder.params.max_positions, fills_masks=False))
     untrained = () if model.pooled else (POOLER,)

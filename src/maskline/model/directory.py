@@ -216,6 +216,19 @@ def model_card(title: str, language: str, tables: Mapping[str, Mapping[str, Any]
     return "\n".join(lines) + "\n"
 
 
+def data_table(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where data are from and their licence, as a model card says it, given a manifest that has both.
+
+    Of files of the user's own it names no more than how many there are.
+    """
+    provenance = manifest.get("provenance", {})
+    named = {name: value for name, value in provenance.items() if isinstance(value, str | int)}
+    files = {
+        name.replace("_", " "): len(value) for name, value in provenance.items() if value and isinstance(value, list)
+    }
+    return {**named, **files, "licence": manifest.get("licence")}
+
+
 def _rounded(value: Any) -> str:
     """Return a value as text: what was measured is rounded, and what was chosen has few digits anyway."""
     text = str(value)

@@ -14,7 +14,7 @@ from maskline.examples.draws import key
 from maskline.examples.masking import Masker
 from maskline.examples.pairs import PairSource
 from maskline.examples.premasked import PremaskedSet, read_premasked
-from maskline.model.directory import HEADS, NSP, POOLER, TokenizerFiles, export, model_card
+from maskline.model.directory import HEADS, NSP, POOLER, TokenizerFiles, data_table, export, model_card
 from maskline.model.heads import PretrainingModel
 from maskline.pretraining.objective import PretrainingObjective
 from maskline.pretraining.phases import Phases
@@ -102,11 +102,15 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
         result = train(objective, recipe, steps, cadence, params.seed, run, reporter, loaders)
         if is_main:
             metrics = write_reports(paths.reports, result.progress, objective, recipe)
-            _export(model, paths.last, params, paths, metrics["last"], identity)
+            data = {
+                **data_table(shards.manifest),
+                **{name: shards.manifest[name] for name in ("documents", "sentences", "tokens")},
+            }
+            _export(model, paths.last, params, paths, metrics["last"], data, identity)
             if params.model.mlm_head != "bert":
                 reporter.say(f"pretrain: exported as BertModel: BERT has no such head as ours, which is in {HEADS}")
             model.load_state_dict(result.best_weights)
-            _export(model, paths.best, params, paths, metrics["best"], identity)
+            _export(model, paths.best, params, paths, metrics["best"], data, identity)
             run.finish()
             reporter.say(f"pretrain: {_closing(result.progress)}")
 
@@ -249,6 +253,7 @@ def _export(
     params: PretrainingSettings,
     paths: Paths,
     metrics: Metrics,
+    data: dict[str, Any],
     identity: dict[str, Any],
 ) -> None:
     nsp = params.pretrain.nsp
@@ -257,6 +262,7 @@ def _export(
     )
     tables: dict[str, dict[str, Any]] = {
         "Validation": metrics,
+        "Data": data,
         "Model": params.model.model_dump(),
         "Training": {"seed": params.seed, **params.masking.model_dump(), **params.pretrain.model_dump()},
         "SHA-256 of the inputs' manifests and of the source": identity["inputs"] | {"source": identity["source"]},
@@ -270,7 +276,11 @@ def _export(
             " Its head for masked words, a single matrix, is none that BERT has: load the encoder with `BertModel` or "
             f"`AutoModel`; maskline reads the head from {HEADS}."
         )
+    note += (
+        " Below is its score at the end of training; `reports/evaluate/metrics.json` of the project has the same "
+        "beside simple rules."
+    )
     card = model_card(f"maskline BERT ({params.language})", params.language, tables, note)
     files = TokenizerFiles(*files_for_model(paths.tokenizer, params.model.max_positions))
     untrained = () if nsp else (POOLER, NSP)
-    export(directory, model, architecture, files, card, identity, untrained=untrained)
+    export(directory, model, architecture, files, card, identity | {"data": data}, untrained=untrained)

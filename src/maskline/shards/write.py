@@ -21,9 +21,12 @@ def write_splits(
         UserError: an input is incomplete, or a process was killed.
     """
     # Before anything that was tokenized earlier is replaced.
-    read_manifest(corpus, "fetch")
+    source = read_manifest(corpus, "fetch")
     read_manifest(tokenizer, "tokenizer")
     provenance = {"corpus": sha256(corpus / MANIFEST), "tokenizer": sha256(tokenizer / MANIFEST)}
+    # What a model learns from is named by its card. The shards of validation stay the same files, however it is named:
+    # scores on what is made of them can be compared.
+    named = {"provenance": source["provenance"], "licence": source["licence"]}
     metrics = {
         split: write_tokens(
             tokens / split,
@@ -32,7 +35,7 @@ def write_splits(
             language=language,
             shard_tokens=shard_tokens,
             workers=workers,
-            provenance=provenance,
+            provenance=provenance | (named if split == "train" else {}),
         )
         for split in ("train", "validation")
     }
