@@ -22,7 +22,6 @@ from tests.tiny import write_tokenizer
 
 CPU = torch.device("cpu")
 RECIPE = {
-    "epochs": 14,
     "optimizer": "adamw",
     "peak_lr": 0.01,
     "dropout": 0.0,
@@ -31,8 +30,8 @@ RECIPE = {
     "micro_batch": 3,
     "warmup_steps": 5,
 }
-LONGEST = {"qa:finetune.stride": 6, "qa:finetune.max_answer_tokens": 4}
-SETTINGS = params({f"finetune.{key}": value for key, value in RECIPE.items()} | LONGEST)
+OWN = {"qa:finetune.epochs": 14, "qa:finetune.stride": 6, "qa:finetune.max_answer_tokens": 4}
+SETTINGS = params({f"finetune.{key}": value for key, value in RECIPE.items()} | OWN)
 
 
 def questions(count):
