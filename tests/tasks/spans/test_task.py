@@ -183,9 +183,9 @@ def test_scores_by_hand(tokenizer):
     assert [case.gold for case in cases] == ["10:13", "0:1 4:5", "2:13", "none", "6:9"]
     assert [case.predicted for case in cases] == ["10:13", "4:5", "6:11", "0:1", "none"]
     assert [case.error for case in cases] == [0, 0, pytest.approx(1 / 3 + 0.5), 1.5, 1.5]
-    assert cases[1].text == "a | answer: x / z; predicted: z | x y z"
-    assert cases[3].text == "a | answer: none; predicted: k | k l m"
-    assert cases[4].text == "a b | answer: s t; predicted: none | p q r s t u v w"
+    assert cases[1].text == "a — answer: x / z; predicted: z — x y z"
+    assert cases[3].text == "a — answer: none; predicted: k — k l m"
+    assert cases[4].text == "a b — answer: s t; predicted: none — p q r s t u v w"
     assert all(case.probability == 0.5 for case in cases)
 
 
@@ -194,7 +194,7 @@ def test_a_page_shows_the_part_of_a_long_context_that_answers(tokenizer):
     given = columns(record(context, "a", "answer"))
     encoded = TASK.encode(given, tokenizer, 10)
     (case,) = TASK.details(given, encoded, predictions((0, 1))).cases
-    shown = case.text.split(" | ")[-1]
+    shown = case.text.split(" — ")[-1]
     assert shown == f"…{'b ' * 60}answer{' c' * 60}…"
 
 

@@ -286,7 +286,7 @@ def _case(
         _spelled(predicted),
         answer.probability,
         0.0 if exact else 1 - score + answer.probability,
-        " | ".join(lines),
+        " — ".join(lines),
     )
 
 
