@@ -232,6 +232,6 @@ def test_each_split_has_its_own_fraction(tmp_path):
     assert (manifest["validation_fraction"], manifest["test_fraction"]) == (0.1, 0.5)
     expected = {split: [] for split in SPLITS}
     for text, _ in PAIRS:
-        expected[task_split_of(duplicate_key(text), 0.1, 0.5)].append(text)
+        expected[task_split_of(near_key(text), 0.1, 0.5)].append(text)
     assert {split: [text for text, _ in rows] for split, rows in everything(tmp_path / "task").items()} == expected
     assert len(expected["validation"]) < 12 < len(expected["test"])

@@ -8,8 +8,8 @@ import pytest
 
 from maskline.core.errors import UserError
 from maskline.dataset.read import read_dataset
-from maskline.tasks.tokens.entities import SCHEMES, read_entities, spell
 from maskline.tasks.tokens import examples
+from maskline.tasks.tokens.entities import SCHEMES, read_entities, spell
 from maskline.tasks.tokens.examples import read_tagged_lines, tag_names
 from tests.tasks.tokens.tagged import LABELS, params, write, write_sentences
 
