@@ -6,7 +6,7 @@ import torch
 
 from maskline.core.errors import UserError
 from maskline.tasks.similarity.pairs import NONE
-from maskline.tasks.similarity.task import make_task
+from maskline.tasks.similarity.task import _scored, make_task
 from maskline.tokenization.load import load_tokenizer
 from tests.tasks.similarity.scored import CONTRASTIVE, POSITIVES, columns, recipe
 from tests.tasks.similarity.test_model import model
@@ -143,6 +143,13 @@ def test_details_show_cosines_beside_scores(tokenizer):
     ]
     # The scores have the ranks 4, 1, 3, 2, the cosines 2, 1, 4, 3; a tenth of the split is what passes.
     assert [case.error for case in details.cases] == [0.5, 0, 0.25, 0.25]
+
+
+def test_a_rank_that_is_nearly_that_of_the_score_passes_for_right():
+    gold = np.arange(20) / 4
+    found = gold[[1, 0, 2, 3, 7, 5, 6, 4, *range(8, 20)]] / 10  # neighbours, and two that are three ranks apart
+    details = _scored(gold, found, [""] * 20, [0, 5])
+    assert [case.error for case in details.cases] == [*[0] * 4, 0.15, 0, 0, 0.15, *[0] * 12]
 
 
 def test_details_of_pairs_without_scores_show_places(tokenizer):
