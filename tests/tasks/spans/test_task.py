@@ -257,5 +257,5 @@ def test_the_task_is_that_of_the_recipe_and_the_manifest(no_answer):
     expected = {
         "max_seq_length": 12, "max_question_tokens": 4, "stride": 3, "max_answer_tokens": 5, "no_answer": no_answer > 0,
     }  # fmt: skip
-    assert json.loads(json.dumps(task.config())) == {"question_answering": expected}
+    assert json.loads(json.dumps(task.config())) == {"maskline": {"kind": "spans", **expected}}
     assert task.summary.endswith("or says that it has no answer") == (no_answer > 0)

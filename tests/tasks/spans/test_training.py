@@ -232,8 +232,8 @@ def test_nothing_asked_is_nothing_answered(predictor):
 
 def test_a_model_of_another_kind_is_refused(trained, tmp_path):
     saved, tokenizer = read_model(trained / "model", "scratch@qa"), load_tokenizer(trained / "tokenizer")
-    for config in ({}, {"question_answering": {"stride": 3}}, {"question_answering": 3}):
-        with pytest.raises(UserError, match=r"does not say under question_answering in config.json how it reads"):
+    for config in ({}, {"maskline": {"kind": "spans", "stride": 3}}, {"maskline": 3}):
+        with pytest.raises(UserError, match=r"does not say under maskline in config.json how it reads"):
             open_predictor(dataclasses.replace(saved, config=config), tokenizer, CPU)
     less = {name: weight for name, weight in saved.weights.items() if not name.startswith("qa_outputs")}
     with pytest.raises(UserError, match=r"lacks qa_outputs.weight, qa_outputs.bias: "):

@@ -41,7 +41,7 @@ class Examples:
         """Return the columns."""
         return SCHEMA
 
-    def readers(self) -> Mapping[str, Reader]:
+    def readers(self, settings: "SpansDataset") -> Mapping[str, Reader]:  # noqa: ARG002  # the same for all
         """Return the readers of SQuAD's format, and of files with the columns that it has on the hub."""
         return READERS
 
@@ -80,7 +80,7 @@ class Examples:
         splits: Mapping[TaskSplit, Sequence[Row]],
         section: str,
     ) -> Facts:
-        """Return the language, how many contexts a split has and training has too, and questions without an answer.
+        """Return the language, how many contexts a split has, and how many of its questions have no answer.
 
         Raises:
             UserError: no training question has an answer.
@@ -88,14 +88,12 @@ class Examples:
         train = splits["train"]
         if train and not any(row[ANSWERS] for row in train):
             raise UserError(f"{section}: no training question has an answer; add some that have")
-        contexts = {split: {row[CONTEXT] for row in rows} for split, rows in splits.items()}
         return Facts(
             dataset={"language": settings.language},
             splits={
                 split: {
+                    "contexts": len({row[CONTEXT] for row in rows}),
                     "no_answer": sum(not row[ANSWERS] for row in rows),
-                    "contexts": len(contexts[split]),
-                    **({} if split == "train" else {"contexts_of_training": len(contexts[split] & contexts["train"])}),
                 }
                 for split, rows in splits.items()
             },

@@ -15,8 +15,9 @@ from maskline.tasks.spans.decoding import WindowScores, find
 from maskline.tasks.spans.windows import WindowBatch, Windows, encode_windows
 from maskline.tokenization.load import LoadedTokenizer
 
-CONFIG = "question_answering"
-"""The key of config.json that holds a `Reading`; it is ours."""
+CONFIG = "maskline"
+"""The key of config.json that is ours: it holds the kind and its `Reading`."""
+KIND = "spans"
 BATCH_TOKENS = 4096
 """What is read at once, unless one window alone is longer."""
 

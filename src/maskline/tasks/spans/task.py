@@ -20,7 +20,7 @@ from maskline.tasks.spans.answers import exact_match, f1
 from maskline.tasks.spans.baselines import first_sentence
 from maskline.tasks.spans.examples import ANSWERS, CONTEXT, QUESTION, STARTS
 from maskline.tasks.spans.model import SpanModel
-from maskline.tasks.spans.reading import CONFIG, Answer, Reading, answers, log_probabilities, score_windows
+from maskline.tasks.spans.reading import CONFIG, KIND, Answer, Reading, answers, log_probabilities, score_windows
 from maskline.tasks.spans.windows import ELSEWHERE, WindowBatch, Windows
 from maskline.tokenization.load import LoadedTokenizer
 
@@ -104,7 +104,7 @@ class Spans:
 
     def config(self) -> dict[str, Any]:
         """Return how the model reads and what it may answer."""
-        return {CONFIG: vars(self.reading)}
+        return {CONFIG: {"kind": KIND, **vars(self.reading)}}
 
     def new_model(self, params: ModelParams, vocab_size: int, dropout: float) -> SpanModel:
         """Return the network."""

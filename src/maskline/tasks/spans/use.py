@@ -42,9 +42,10 @@ def open_predictor(saved: SavedModel, tokenizer: LoadedTokenizer, device: torch.
     Raises:
         UserError: its configuration does not say how it reads, or it has other weights.
     """
+    own = saved.config.get(CONFIG)
     try:
-        reading = Reading(**saved.config[CONFIG])
-    except (KeyError, TypeError):
+        reading = Reading(**{key: value for key, value in own.items() if key != "kind"})  # type: ignore[union-attr]
+    except (AttributeError, TypeError):
         raise UserError(
             f"{saved.directory} does not say under {CONFIG} in config.json how it reads questions: give a model that "
             "was fine-tuned here"
