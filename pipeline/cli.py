@@ -91,7 +91,7 @@ def _check_system() -> None:
 
 def _check_clone() -> None:
     """Refuse to work for nothing: of a shallow clone, DVC loses what it has run in a copy, without a word."""
-    from maskline.records.files import DVC_COPIES
+    from maskline.core.storage import DVC_COPIES
 
     clone, copy, _ = Path.cwd().as_posix().partition(DVC_COPIES)
     above = (folder / ".git" for folder in (Path(clone), *Path(clone).parents))

@@ -251,7 +251,7 @@ def test_each_task_has_the_recipe_with_the_differences_of_its_own_file():
     one, other = (params.task(name).finetune for name in ("sentiment", "mood"))
     differences = {"steps": 70, "epochs": None, "warmup_steps": 7}
     assert one.model_dump() == recipe.model_dump() | differences | {"class_weights": "none", "pooling": "cls"}
-    assert other.model_dump() == recipe.model_dump() | {"class_weights": "balanced"}
+    assert other.model_dump() == recipe.model_dump() | {"class_weights": "balanced", "pooling": "cls"}
     assert params.finetuning("mood").recipe.model_dump() == other.model_dump()
     assert params.finetuning("mood").model == params.model
     assert params.task("mood").kind == "classification"

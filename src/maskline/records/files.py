@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from maskline.core.errors import UserError, one_line, quoted
-from maskline.core.storage import sha256
+from maskline.core.storage import DVC_COPIES, sha256
 from maskline.records.parquet_pages import page_sizes
 
 Record = dict[str, Any]
@@ -30,8 +30,6 @@ PAGE_BYTES = 1 << 29
 BATCH_BYTES = 1 << 30
 """Most bytes of a column that are unpacked at once: a row may refer to all of a page."""
 BATCH_ROWS = 1_000
-DVC_COPIES = "/.dvc/tmp/exps/"
-"""Where DVC puts the copies of a project in which it runs experiments apart."""
 SEPARATORS = {"\t": "a tab", ";": "a semicolon", "|": "a bar", ",": "a comma"}
 _QUOTED = re.compile(r'"[^"]*"')
 
