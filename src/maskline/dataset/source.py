@@ -133,10 +133,10 @@ def _hub(section: str, settings: "DatasetSettings", _readers: Mapping[str, Reade
 
 
 def _hub_splits(section: str, hub: "DatasetHub", there: list[str]) -> dict[TaskSplit, str]:
-    """Return the name that each split has in the dataset; a split that it does not have is left out.
+    """Return the name that each split has in the dataset; `validation` and `test` are left out where it has none.
 
     Raises:
-        UserError: a split that the settings name is not there, or none to train on.
+        UserError: a split of another name is not there, or none to train on.
     """
     chosen: dict[TaskSplit, str | None] = {
         "train": hub.train_split,
@@ -147,7 +147,7 @@ def _hub_splits(section: str, hub: "DatasetHub", there: list[str]) -> dict[TaskS
     for split, name in chosen.items():
         if name in there:
             names[split] = name
-        elif name is not None and (split == "train" or f"{split}_split" in hub.model_fields_set):
+        elif split == "train" or name not in {split, None}:
             remedy = "name one of them" if split == "train" else "name one of them, or null to split one off by a hash"
             raise UserError(
                 f"{section}.hub.{split}_split is {name}: {hub.dataset} has {one_line(', '.join(there))}; {remedy}"
