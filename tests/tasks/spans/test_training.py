@@ -11,6 +11,7 @@ from maskline.core.storage import MANIFEST, fresh_directory, read_csv, read_json
 from maskline.dataset.read import read_dataset
 from maskline.finetuning.run import Paths, finetune
 from maskline.finetuning.score import load_model, score
+from maskline.inference.predict import load_predictor
 from maskline.model.directory import load_encoder, read_model
 from maskline.model.inputs import layout_of
 from maskline.tasks.spans.task import make_task
@@ -224,6 +225,11 @@ def test_an_answer_does_not_depend_on_what_is_asked_beside_it(predictor):
     assert len(said) > 2
     for row, context in said:
         assert row["answer"] == context[row["start"] : row["end"]].replace("\ud800", "\ufffd")
+
+
+def test_the_model_is_found_to_be_of_this_kind(trained, predictor):
+    found = load_predictor(trained / "model", CPU)
+    assert found.predict(ASKED) == predictor.predict(ASKED)
 
 
 def test_nothing_asked_is_nothing_answered(predictor):
