@@ -219,6 +219,7 @@ def test_two_texts_are_one_example(tmp_path):
     (tmp_path / "a.tsv").write_text("".join(lines))
     changes = {"files.paths": [str(tmp_path / "a.tsv")], "text_column": "a", "second_column": "b"}
     manifest = write_dataset(tmp_path / "mood", "mood", settings(**changes), Examples())
+    assert manifest["pair"]
     splits = read_dataset(tmp_path / "mood", "mood").splits
     assert all(list(columns) == ["id", "text", "second", "label"] for columns in splits.values())
     found = {split: list(zip(part["text"], part["second"], strict=True)) for split, part in splits.items()}
@@ -234,7 +235,7 @@ def test_two_texts_are_one_example(tmp_path):
 
 
 def test_one_text_has_no_second(tmp_path):
-    write(tmp_path / "mood", PAIRS)
+    assert not write(tmp_path / "mood", PAIRS)["pair"]
     assert all(
         list(part) == ["id", "text", "label"] for part in read_dataset(tmp_path / "mood", "mood").splits.values()
     )

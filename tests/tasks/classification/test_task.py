@@ -119,7 +119,7 @@ def recipe(**changes):
 
 
 def manifest(counts):
-    return {"labels": list(counts), "splits": {"train": {"labels": counts}}}
+    return {"labels": list(counts), "pair": False, "splits": {"train": {"labels": counts}}}
 
 
 def test_balanced_weights_by_hand():
@@ -308,7 +308,7 @@ def test_the_bounds_of_a_score_hold_it_and_are_narrow_where_there_are_many_texts
 def test_the_labels_keep_the_order_of_the_manifest():
     """Their numbers are those of the examples: an order of letters would exchange the classes."""
     counts = {"positive": 6, "neutral": 3, "bad": 1}
-    task = make_task(SimpleNamespace(class_weights="balanced"), manifest(counts))
+    task = make_task(recipe(class_weights="balanced"), manifest(counts))
     assert task.labels == ["positive", "neutral", "bad"]
     assert task.weights.tolist() == pytest.approx([10 / 18, 10 / 9, 10 / 3])
     assert task.config()["id2label"] == {"0": "positive", "1": "neutral", "2": "bad"}

@@ -94,7 +94,7 @@ class Examples:
     def facts(
         self, settings: "ClassificationDataset", splits: Mapping[TaskSplit, Sequence[Row]], section: str
     ) -> Facts:
-        """Return the labels, how often each occurs in a split, and what other labels there were.
+        """Return the labels, whether texts are in pairs, how often a label occurs in a split, and other labels.
 
         Raises:
             UserError: a label never occurs, or never in training, or all of a split look hidden.
@@ -118,7 +118,7 @@ class Examples:
                 )
         others = {label: n for label, n in sorted(self._seen.items()) if label_key(label) not in keys}
         return Facts(
-            dataset={"labels": labels},
+            dataset={"labels": labels, "pair": len(settings.text_columns) == len(TEXTS)},
             splits={s: {"labels": {name: count[n] for n, name in enumerate(labels)}} for s, count in counts.items()},
             dropped={"other_label": others},
         )
