@@ -25,6 +25,8 @@ LAYERS = f"{REPRO}::test_another_model_runs_from_pretrain_on_and_a_small_number_
 KILLED = f"{REPRO}::test_killed_and_run_again_is_the_same_as_uninterrupted_and_another_seed_is_not"
 TORCHRUN = f"{REPRO}::test_a_preset_that_torchrun_trained_is_an_experiment"
 IMPORTED = f"{REPRO}::test_an_encoder_of_others_stands_in_for_the_one_pretrained_here"
+PREDICT = "tests/pipeline/test_predict.py::test_a_file_gives_what_its_texts_give_alone_whatever_is_read_at_a_time"
+CURVE = "tests/finetuning/test_learning_curve.py::test_each_size_and_seed_has_both_starts_and_the_baselines"
 SWITCHED = f"{REPRO}::test_a_task_is_switched_on_and_off"
 QUEUE = f"{REPRO}::test_a_queue_of_masking_rates_leaves_tokenizer_and_shards_alone"
 
@@ -64,6 +66,15 @@ VERIFIED = {
     "dvc exp run -S '~tasks.sentiment'": SWITCHED,
     "dvc exp run -S tasks/sentiment.yaml:dataset.test_fraction=0.2": RUN,
     "dvc exp run -S '+tasks.ner=tokens' -S 'tasks/ner.yaml:dataset.files.paths=[texts/train.tsv]'": FILES,
+    "dvc exp run $(python -m pipeline.preset tydiqa) -S tasks/tydiqa.yaml:dataset.source=files "
+    "-S 'tasks/tydiqa.yaml:dataset.files.paths=[texts/questions.json]' "
+    "-S \"tasks/tydiqa.yaml:dataset.id_prefix=''\"": FILES,
+    "dvc exp run $(python -m pipeline.preset stsb) -S tasks/stsb.yaml:dataset.source=files "
+    "-S 'tasks/stsb.yaml:dataset.files.paths=[texts/pairs.csv]' -S tasks/stsb.yaml:dataset.columns=null": FILES,
+    'python -m pipeline.predict data/models/sentiment "What a day" "I miss my friends"': RUN,
+    "python -m pipeline.predict data/models/sentiment --file texts/reviews.csv --columns text "
+    "> predictions.jsonl": PREDICT,
+    "python -m pipeline.learning_curve sentiment": CURVE,
     "dvc exp run $(python -m pipeline.preset imported) score@sentiment": ONLINE,
     "dvc exp run $(python -m pipeline.preset imported) -S imported.source=hub "
     "-S imported.hub.name=google/bert_uncased_L-2_H-128_A-2 "
