@@ -164,13 +164,12 @@ def test_a_clone_pulls_what_was_pushed(project):
     assert (clone / model).read_bytes() == (project / model).read_bytes()
 
 
-def test_after_an_experiment_the_order_of_the_readme_shares_the_committed_run(project, tmp_path):
+def test_after_an_experiment_the_order_of_the_readme_shares_the_committed_run(reproduced, tmp_path):
     """What lies in the workspace is pushed: without going back first, the clone's checkout fails."""
     mine, store, clone = tmp_path / "mine", tmp_path / "store", tmp_path / "clone"
-    call(tmp_path, f"git clone -q {project} {mine}")
-    shutil.copytree(project / ".dvc" / "cache", mine / ".dvc" / "cache")
-    call(mine, f"dvc checkout && dvc remote add -q --force -d team {store} && git commit -qam remote")
-    call(mine, "dvc exp run -n other -S evaluate.samples=2 -S tokenize.shard_tokens=1000 -S pretrain.epochs=1 pretrain")
+    shutil.copytree(reproduced, mine, symlinks=True)
+    call(mine, f"dvc remote add -q -d team {store} && git commit -qam remote")
+    call(mine, "dvc exp run -n other -S evaluate.samples=2 -S pretrain.epochs=1 pretrain")
     committed = call(mine, "git show HEAD:params.yaml").stdout
     assert (mine / "params.yaml").read_text() != committed  # -S stays there
     call(mine, "dvc push")
@@ -182,7 +181,7 @@ def test_after_an_experiment_the_order_of_the_readme_shares_the_committed_run(pr
     assert (mine / "params.yaml").read_text() == committed
     call(clone, "dvc pull")
     model = "data/models/pretrained/model.safetensors"
-    assert (clone / model).read_bytes() == (project / model).read_bytes()
+    assert (clone / model).read_bytes() == (reproduced / model).read_bytes()
     assert "up to date" in call(clone, "dvc status").stdout
 
 
@@ -254,6 +253,16 @@ def test_links_lead_somewhere():
             made = target.startswith("reports/figures/")  # by the stage plot
             heading = target.startswith("#") and f"\n## {target[1:]}\n" in text.lower()
             assert (ROOT / target).exists() or made or heading
+
+
+def test_everything_says_the_same_of_what_globs_are_relative_to():
+    places = ["README.md", "params.yaml", "src/maskline/sources/settings.py", "src/maskline/dataset/settings.py"]
+    places += sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tasks/*.yaml"))
+    for place in places:
+        text = " ".join((ROOT / place).read_text(encoding="utf-8").split())
+        glob_texts = [part for part in re.split(r"(?<=[.|:]) ", text) if re.search(r"[Gg]lobs\b.*\brelative", part)]
+        assert glob_texts, place
+        assert all("relative to the folder that the command runs in" in part for part in glob_texts), place
 
 
 def messages():

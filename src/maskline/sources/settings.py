@@ -29,7 +29,10 @@ class HubCorpus(HubPin):
 
 
 class CorpusFiles(Section):
-    """Files of the user's own: JSONL, JSONL.gz, Parquet, or text with blank lines between articles."""
+    """Globs of files of the user's own, relative to the folder that the command runs in.
+
+    They are JSONL, Parquet, or text with blank lines between articles; JSONL and text may be gzipped.
+    """
 
     paths: list[str]
     validation_paths: list[str]
@@ -41,6 +44,7 @@ class DumpCorpus(Section):
     """A dump of a wiki: files that are there, or what Wikimedia publishes."""
 
     paths: list[str]
+    """Globs, relative to the folder that the command runs in."""
     url: Annotated[str, Field(pattern=r"^((https?|file)://)?[^:?#]+(:\d+)?[^:?#]*$")]
     wiki: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] | None
     date: Annotated[str, BeforeValidator(_digits), Field(pattern=r"^\d{8}$")] | None
