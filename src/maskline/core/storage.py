@@ -22,6 +22,8 @@ DVC_COPIES = "/.dvc/tmp/exps/"
 MANIFEST = "manifest.json"
 TIMINGS = Path(".timings")
 """Where each stage that takes long says how long it took: no number of the pipeline depends on it."""
+DVC_COPIES = "/.dvc/tmp/exps/"
+"""Where DVC puts the copies of a project in which it runs experiments apart."""
 SETTINGS = "settings"
 """The module of a room that holds the schema of its parameters, and the room that checks all of them."""
 GAP = "nan"
