@@ -94,7 +94,7 @@ def test_answers_stand_where_they_are_said_to_or_are_left_out_and_counted(tmp_pa
     kept = record(context, "who?", ("Ann", 8), ("Ann", 1), ("Lee", context.index("Lee")))
     wrong = [
         record(context, "a?", ("Ann", 1)),  # which stands elsewhere: not guessed
-        record(context, "b?", ("Ann", -4)),
+        record(context, "b?", ("Le", -3)),  # which Python would count from the end
         record(context, "c?", ("Ann", 10**12)),
         record(context, "d?", ("ann", 0)),
         record(context, "e?", ("Lee ", context.index("Lee"))),  # beyond the end
