@@ -144,7 +144,7 @@ def test_pairs_without_scores_have_no_such_column(tmp_path):
     assert manifest["score_range"] is None
     assert manifest["dropped"] == {"empty": 0, "duplicate": 0, "conflicting_label": 0}
     assert list(read_dataset(tmp_path / "task", "pairs").splits["test"]) == ["id", "sentence1", "sentence2"]
-    assert manifest["splits"]["test"].keys() == {"examples"}
+    assert "scores" not in manifest["splits"]["test"]
 
 
 def test_negatives_may_be_missing(tmp_path):

@@ -152,8 +152,9 @@ def test_the_model_is_that_of_transformers_and_of_sentence_transformers(trained)
 def test_the_directory_has_no_heads(trained):
     names = {path.name for path in (trained / "cosine" / "model").iterdir()}
     assert "heads.safetensors" not in names
-    weights = read_model(trained / "cosine" / "model", STAGE).weights
-    assert {name.split(".")[0] for name in weights} == {"bert"}
+    saved = read_model(trained / "cosine" / "model", STAGE)
+    assert {name.split(".")[0] for name in saved.weights} == {"bert"}
+    assert saved.config["maskline"] == {"kind": "similarity"}
 
 
 def scored(trained, tmp_path, name):

@@ -133,8 +133,8 @@ class Similarity:
         )
 
     def config(self) -> dict[str, Any]:
-        """Return nothing: there is no head."""
-        return {}
+        """Return under a key of our own what the model is for: there is no head to tell it."""
+        return {"maskline": {"kind": "similarity"}}
 
     def new_model(self, params: ModelParams, vocab_size: int, dropout: float) -> SimilarityModel:  # noqa: ARG002  # there is no head
         """Return the network."""

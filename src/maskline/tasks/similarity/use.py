@@ -14,6 +14,7 @@ from maskline.tasks.similarity.pairs import all_vectors, encode_pairs
 from maskline.tokenization.load import LoadedTokenizer
 
 ARCHITECTURES = ("BertModel",)
+"""Also those of others, such as sentence-transformers, that pool by the mean."""
 
 
 class SimilarityPredictor:
