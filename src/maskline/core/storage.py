@@ -17,8 +17,6 @@ from typing import Any
 
 from maskline.core.errors import UserError, one_line
 
-DVC_COPIES = "/.dvc/tmp/exps/"
-"""Where DVC puts the copies of a project in which it runs experiments apart."""
 MANIFEST = "manifest.json"
 TIMINGS = Path(".timings")
 """Where each stage that takes long says how long it took: no number of the pipeline depends on it."""
