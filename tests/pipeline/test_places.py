@@ -8,10 +8,11 @@ import pytest
 from maskline.evaluation import report as evaluation
 from maskline.finetuning import run as finetuning
 from maskline.pretraining import run as pretraining
+from maskline.reporting import figures
 from maskline.settings.params import load
 from maskline.shards import write as shards
 from maskline.vocabulary import learn as vocabulary
-from pipeline import evaluate, finetune, pretrain, scratch, tokenize, tokenizer
+from pipeline import evaluate, finetune, plot, pretrain, scratch, tokenize, tokenizer
 from tests.project import change
 
 DATA, MODELS, REPORTS = Path("data"), Path("data/models"), Path("reports")
@@ -96,3 +97,11 @@ def test_sentences_and_words_are_those_of_the_language_of_the_corpus(monkeypatch
 def test_both_stages_of_training_have_the_seed_of_the_run():
     settings = load()
     assert settings.pretraining().seed == settings.finetuning("sentiment").seed == 7
+
+
+def test_the_figures_are_those_of_the_tasks_that_are_switched_on(monkeypatch):
+    for name in ("mood", "tone"):
+        shutil.copy("tasks/sentiment.yaml", f"tasks/{name}.yaml")
+    change(Path(), {"tasks": {"tone": "classification", "mood": "classification"}})
+    values, _ = called(monkeypatch, figures, "plot_reports", plot.main)
+    assert values == (REPORTS, ["tone", "mood"], REPORTS / "figures")

@@ -140,3 +140,14 @@ def failure(monkeypatch, capsys, command):
         cli.run(importlib.import_module(f"pipeline.{command}").main)
     assert end.value.code == 1
     return capsys.readouterr().err
+
+
+def test_the_times_are_those_of_tasks_that_are_switched_on(tmp_path, write_reports, monkeypatch, capsys):
+    write_reports(tmp_path)
+    for stage in ("pretrain", "score sentiment", "score mood"):
+        write_timing(stage, 7.0)
+    monkeypatch.setattr(sys, "argv", ["results", "--timings", "kept.json"])
+    with pytest.raises(SystemExit):
+        cli.run(importlib.import_module("pipeline.results").main)
+    assert "score@mood" not in capsys.readouterr().out
+    assert read_json(tmp_path / "kept.json") == {"pretrain": 7.0, "score@sentiment": 7.0}
