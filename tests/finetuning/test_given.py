@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from maskline.core.errors import UserError
-from maskline.core.storage import MANIFEST, write_manifest
-from maskline.dataset.read import read_dataset
+from maskline.core.storage import MANIFEST, read_json, write_manifest
+from maskline.dataset.read import Dataset, read_dataset
 from maskline.finetuning import run as finetuning_run
 from maskline.finetuning.objective import FinetuningObjective
-from maskline.finetuning.run import LOG_EVERY, _identity
+from maskline.finetuning.run import LOG_EVERY, _identity, write_reports
 from maskline.training import devices
-from maskline.training.loop import Cadence
+from maskline.training.loop import Cadence, Progress
 from tests.finetuning.test_run import STARTS, paths, tune
 from tests.tiny import tiny_params
 
@@ -100,3 +100,22 @@ def test_the_card_has_the_scores_of_the_epoch_that_is_kept(mine, monkeypatch):
     card = (mine / "tuned" / "sentiment" / "README.md").read_text()
     assert "| macro_f1 | 0.75 |" in card
     assert "0.625" not in card
+
+
+def test_each_split_has_its_own_numbers(tmp_path):
+    encoded = {
+        "train": SimpleNamespace(cut=3, unk_rate=0.25),
+        "validation": SimpleNamespace(cut=2, unk_rate=0.5),
+    }
+    dataset = Dataset({}, {"train": {"id": ["a", "b", "c"]}, "validation": {"id": ["d"]}, "test": {"id": ["e", "f"]}})
+    progress = Progress(step=4, best_step=2, validation=[{"step": 2, "loss": 1.0}, {"step": 4, "loss": 2.0}])
+    columns = SimpleNamespace(train_columns=("step",), validation_columns=("step", "loss"))
+    write_reports(tmp_path, progress, columns, 4, encoded, dataset)
+    assert read_json(tmp_path / "metrics.json") == {
+        "best": {"step": 2, "loss": 1.0},
+        "last": {"step": 4, "loss": 2.0},
+        "steps": 4,
+        "examples": {"train": 3, "validation": 1},
+        "cut": {"train": 3, "validation": 2},
+        "unk_rate": {"train": 0.25, "validation": 0.5},
+    }
