@@ -355,3 +355,11 @@ def test_the_baseline_learns_from_training_alone_and_is_scored_on_the_test_split
     (rule,) = TASK.baselines(Dataset({}, splits), UNUSED)
     assert rule.key == "frequent"
     assert rule.scores == {"precision": 1 / 2, "recall": 1 / 2, "f1": 2 / 4, "exact_f1": 2 / 4, "partial_f1": 2 / 4}
+
+
+def test_each_interval_is_that_of_its_score(tokenizer):
+    """Of two entities in each sentence one is found, and nothing else: no draw of sentences changes a score."""
+    sentences = columns(*[(["Ann", "York"], [B_PER, B_LOC])] * 3)
+    encoded = TASK.encode(sentences, tokenizer, 16)
+    intervals = TASK.details(sentences, encoded, predictions(*[[B_PER, O]] * 3)).intervals
+    assert intervals == {"f1": (2 / 3, 2 / 3), "precision": (1.0, 1.0), "recall": (0.5, 0.5)}
