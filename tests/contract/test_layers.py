@@ -155,7 +155,7 @@ def test_a_mistake_in_the_parameters_is_told_before_torch_is_loaded(command, tmp
     text = (ROOT / "params.yaml").read_text(encoding="utf-8")
     (tmp_path / "params.yaml").write_text(text + "\nlayers: 4\n", encoding="utf-8")
     shutil.copytree(ROOT / "tasks", tmp_path / "tasks")
-    task = ["sentiment"] if command in {"dataset", "finetune", "scratch", "score"} else []
+    task = ["sentiment"] if command in {"dataset", "finetune", "scratch", "score", "learning_curve"} else []
     done = subprocess.run(
         [sys.executable, "-c", RUN, f"pipeline.{command}", *task, "--params", str(tmp_path / "params.yaml")],
         cwd=tmp_path,
