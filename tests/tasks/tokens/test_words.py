@@ -15,6 +15,7 @@ from maskline.tasks.tokens.words import words_of
         ("“Paris”…", ["“", "Paris", "”", "…"]),
         ("al-Qaeda, AT&T: 3.5% of 1,000", ["al-Qaeda", ",", "AT&T", ":", "3.5", "%", "of", "1,000"]),
         ("Paris,France (Texas)or 12:30: 1,5a", ["Paris", ",", "France", "(", "Texas", ")", "or", "12:30", ":", "1,5a"]),
+        ("Rome,5 5:a", ["Rome", ",", "5", "5", ":", "a"]),
         ("a—b a…b x²", ["a", "—", "b", "a", "…", "b", "x²"]),
         ("2001–2002 -- end", ["2001–2002", "-", "-", "end"]),
         ("J. R. R. Tolkien", ["J.", "R.", "R.", "Tolkien"]),
