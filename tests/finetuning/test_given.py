@@ -103,14 +103,15 @@ def test_the_card_has_the_scores_of_the_epoch_that_is_kept(mine, monkeypatch):
 
 
 def test_each_split_has_its_own_numbers(tmp_path):
-    encoded = {
-        "train": SimpleNamespace(cut=3, unk_rate=0.25),
-        "validation": SimpleNamespace(cut=2, unk_rate=0.5),
-    }
+    objective = SimpleNamespace(
+        training=SimpleNamespace(cut=3, unk_rate=0.25),
+        validation=SimpleNamespace(cut=2, unk_rate=0.5),
+        train_columns=("step",),
+        validation_columns=("step", "loss"),
+    )
     dataset = Dataset({}, {"train": {"id": ["a", "b", "c"]}, "validation": {"id": ["d"]}, "test": {"id": ["e", "f"]}})
     progress = Progress(step=4, best_step=2, validation=[{"step": 2, "loss": 1.0}, {"step": 4, "loss": 2.0}])
-    columns = SimpleNamespace(train_columns=("step",), validation_columns=("step", "loss"))
-    write_reports(tmp_path, progress, columns, 4, encoded, dataset)
+    write_reports(tmp_path, progress, objective, 4, dataset)
     assert read_json(tmp_path / "metrics.json") == {
         "best": {"step": 2, "loss": 1.0},
         "last": {"step": 4, "loss": 2.0},
