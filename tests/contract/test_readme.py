@@ -257,7 +257,8 @@ def test_links_lead_somewhere():
 
 def test_everything_says_the_same_of_what_globs_are_relative_to():
     places = ["README.md", "params.yaml", "src/maskline/sources/settings.py", "src/maskline/dataset/settings.py"]
-    places += sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tasks/*.yaml"))
+    tasks = (path for path in sorted(ROOT.glob("tasks/*.yaml")) if "globs" in path.read_text(encoding="utf-8"))
+    places += [path.relative_to(ROOT).as_posix() for path in tasks]
     for place in places:
         text = " ".join((ROOT / place).read_text(encoding="utf-8").split())
         glob_texts = [part for part in re.split(r"(?<=[.|:]) ", text) if re.search(r"[Gg]lobs\b.*\brelative", part)]
