@@ -22,11 +22,8 @@ from tests.dataset.labelled import settings
         ({"files.path": []}, r"unknown key dataset.files.path:"),
         ({"labels": ["good"]}, r"dataset.labels is \['good'\]"),
         ({"labels": ["good", "bad", "good"]}, r"dataset: labels must differ from one another"),
-        ({"labels": ["good", " good\u200e"]}, r"dataset: labels must differ from one another, also once they are cl"),
-        ({"labels": ["caf\u00e9", "cafe\u0301"]}, r"dataset: labels must differ from one another"),
-        ({"labels": [1, "1.0"]}, r"dataset: labels must differ from one another"),
-        ({"labels": [True, "True"]}, r"dataset: labels must differ from one another"),
-        ({"labels": ["good", "\ufeff "]}, r"dataset.labels.1 is "),
+        ({"labels": [1, "1"]}, r"dataset: labels must differ from one another"),
+        ({"labels": ["good", ""]}, r"dataset.labels.1 is "),
         ({"labels": ["good", None]}, r"dataset.labels.1 is None"),
         ({"labels": [0, float("nan")]}, r"dataset.labels.1 is nan"),
         ({"label_column": "text"}, r"dataset: the columns of text_column, second_column and label_column must differ"),
@@ -48,7 +45,6 @@ def test_what_is_not_the_source_need_not_be_there():
     assert settings(sample=None, hub=None).source == "files"
 
 
-def test_labels_are_cleaned_and_numbers_and_truth_values_are_texts():
+def test_numbers_and_truth_values_are_texts_as_labels():
     assert settings(labels=[0, 1, -1, 2.5, 3.0]).labels == ["0", "1", "-1", "2.5", "3.0"]
     assert settings(labels=[False, True]).labels == ["false", "true"]
-    assert settings(labels=["\ufeffb\u00a0 \u200ead ", "cafe\u0301", "R&amp;D"]).labels == ["b ad", "caf\u00e9", "R&D"]

@@ -7,6 +7,7 @@ import pytest
 from maskline.core.errors import UserError
 from maskline.dataset.read import read_dataset
 from maskline.dataset.write import write_dataset
+from maskline.tasks.classification.cleaning import clean_example
 from maskline.tasks.classification.examples import Examples, near_key
 from tests.dataset.labelled import LABELS, PAIRS, everything, settings, write, write_pairs
 
@@ -89,7 +90,27 @@ def test_labels_are_compared_cleaned(tmp_path, labels, spellings):
     manifest = write(tmp_path / "mood", pairs, labels=labels)
     assert set(texts(tmp_path / "mood")) == {(f"text number {number}", number % 2) for number in range(60)}
     assert manifest["dropped"]["other_label"] == {}
-    assert manifest["labels"] == settings(labels=labels).labels
+    assert manifest["labels"] == [clean_example(label) for label in settings(labels=labels).labels]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (
+            ["good", " good\u200e"],
+            r"^labels: 'good' and .* are one once they are cleaned, and 1.0 is 1: name each once",
+        ),
+        (["caf\u00e9", "cafe\u0301"], r"^labels: 'caf.+' and 'caf.+' are one once"),
+        ([1, "1.0"], r"^labels: '1' and '1.0' are one once"),
+        ([True, "True"], r"^labels: 'true' and 'True' are one once"),
+        (["good", "\ufeff "], r"^labels: .* is empty once they are cleaned"),
+    ],
+)
+def test_labels_that_are_one_once_they_are_cleaned_are_refused(tmp_path, labels, message):
+    with pytest.raises(UserError, match=message) as error:
+        write(tmp_path / "mood", PAIRS, labels=labels)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "mood").exists()
 
 
 @pytest.mark.parametrize("other", ["01", "1.5", "1.0.0", "١", "yes", "1 0", "+1", "O"])

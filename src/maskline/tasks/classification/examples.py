@@ -62,7 +62,7 @@ class Examples:
         Raises:
             UserError: no record has such a column, a value is no text, or all labels of a split held out are hidden.
         """
-        ids = {label_key(label): number for number, label in enumerate(settings.labels)}
+        ids = {label_key(label): number for number, label in enumerate(_labels(settings))}
         columns = [settings.label_column, *settings.text_columns]
         dropped.update({"missing": 0, "empty": 0})
         there: dict[str, None] = {}
@@ -99,7 +99,7 @@ class Examples:
         Raises:
             UserError: a label never occurs, or never in training, or all of a split look hidden.
         """
-        labels = settings.labels
+        labels = _labels(settings)
         keys = list(map(label_key, labels))
         seen = set(map(label_key, self._seen))
         for label, key in zip(labels, keys, strict=True):
@@ -122,6 +122,21 @@ class Examples:
             splits={s: {"labels": {name: count[n] for n, name in enumerate(labels)}} for s, count in counts.items()},
             dropped={"other_label": others},
         )
+
+
+def _labels(settings: "ClassificationDataset") -> list[str]:
+    """Return the labels of `settings` as those of records are cleaned.
+
+    Raises:
+        UserError: two of them are one then, or one is empty.
+    """
+    labels = list(map(clean_example, settings.labels))
+    found: dict[str, str] = {}
+    for given, key in zip(settings.labels, map(label_key, labels), strict=True):
+        if not key or found.setdefault(key, given) is not given:
+            other = f"{quoted(found[key])} and {quoted(given)} are one" if key else f"{quoted(given)} is empty"
+            raise UserError(f"labels: {other} once they are cleaned, and 1.0 is 1: name each once")
+    return labels
 
 
 def _cleaned(record: Record, names: Sequence[str], name: str) -> str | None:

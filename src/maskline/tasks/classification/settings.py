@@ -14,12 +14,10 @@ Pooling = Literal["cls", "mean"]
 
 def _label(value: Any) -> Any:
     """Return a label as text: YAML has numbers and truth values without quotes."""
-    from maskline.tasks.classification.cleaning import clean_example
-
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str) or (isinstance(value, int | float) and math.isfinite(value)):
-        return clean_example(str(value))
+        return str(value)
     return value
 
 
@@ -40,7 +38,7 @@ class ClassificationDataset(DatasetSettings):
     """Of a second text, where two make one example; null: there is none."""
     label_column: Columns
     labels: Annotated[list[Label], Field(min_length=2, max_length=128)]
-    """Rows of other labels are left out and counted; the order gives the ids. Cleaned as the texts are."""
+    """Rows of other labels are left out and counted; the order gives the ids. `dataset` cleans them as it does texts."""
 
     @property
     def text_columns(self) -> list[list[str]]:
@@ -56,10 +54,8 @@ class ClassificationDataset(DatasetSettings):
 
     @model_validator(mode="after")
     def _check_labels(self) -> Self:
-        from maskline.tasks.classification.cleaning import label_key
-
-        if len(set(map(label_key, self.labels))) != len(self.labels):
-            raise ValueError("labels must differ from one another, also once they are cleaned and 1.0 is 1")
+        if len(set(self.labels)) != len(self.labels):
+            raise ValueError("labels must differ from one another")
         return self
 
 
