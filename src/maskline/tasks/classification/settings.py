@@ -38,7 +38,7 @@ class ClassificationDataset(DatasetSettings):
     """Of a second text, where two make one example; null: there is none."""
     label_column: Columns
     labels: Annotated[list[Label], Field(min_length=2, max_length=128)]
-    """Rows of other labels are left out and counted; the order gives the ids. `dataset` cleans them as it does texts."""
+    """Rows of other labels are left out and counted; the order gives the ids. `dataset` cleans them like texts."""
 
     @property
     def text_columns(self) -> list[list[str]]:
