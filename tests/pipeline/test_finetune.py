@@ -48,9 +48,9 @@ def files(folder):
 
 def test_each_stage_leaves_what_the_next_one_looks_for(folder, capsys):
     dataset.main("sentiment")
-    assert "  as the source has them: none, all are made by a hash\n" in said
     said = capsys.readouterr().out
     assert "data/tasks/sentiment: 99 examples of 100 read\n" in said
+    assert "  as the source has them: none, all are made by a hash\n" in said
     assert "dropped: 1 other_label 'neutral'\n" in said
     finetune.main("sentiment")
     scratch.main("sentiment")
