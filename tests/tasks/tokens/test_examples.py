@@ -99,7 +99,7 @@ def test_sentences_come_back_with_the_numbers_of_their_tags(tmp_path):
     assert train["tags"] == [[3, 0, 1]] * len(train["words"])
     count = manifest["splits"]["train"]["examples"]
     assert manifest["splits"]["train"]["labels"] == {"O": count, "B-LOC": count, "I-LOC": 0, "B-PER": count, "I-PER": 0}
-    assert manifest["dropped"] == {"unknown_tag": 0, "empty": 0, "duplicate": 0, "conflicting_label": 0}
+    assert manifest["dropped"] == {"missing": 0, "unknown_tag": 0, "empty": 0, "duplicate": 0, "conflicting_label": 0}
     assert manifest["unknown_tags"] == manifest["off_scheme_tags"] == {}
     assert (manifest["scheme"], manifest["first_off_scheme"]) == ("bio", None)
     assert manifest["read"] == manifest["examples"] == 30
@@ -153,7 +153,7 @@ def test_sentences_with_unknown_tags_are_left_out_and_all_is_counted(tmp_path):
         (["\u200b", ""], ["O", "O"]),
     ]
     manifest = write(tmp_path / "ner", write_sentences(tmp_path / "a.jsonl", SENTENCES + extra))
-    assert manifest["dropped"] == {"unknown_tag": 3, "empty": 2, "duplicate": 1, "conflicting_label": 2}
+    assert manifest["dropped"] == {"missing": 0, "unknown_tag": 3, "empty": 2, "duplicate": 1, "conflicting_label": 2}
     assert manifest["unknown_tags"] == {"B-MISC": 3, "I-MISC": 1, "X": 1}
     assert manifest["read"] == 38
     assert manifest["examples"] == 30
@@ -365,7 +365,7 @@ def test_wikiann(tmp_path):
     assert {split: counts["examples"] for split, counts in manifest["splits"].items()} == {
         "train": 20_000 - 782 - 2, "validation": 10_000, "test": 10_000,
     }  # fmt: skip
-    assert manifest["dropped"] == {"unknown_tag": 0, "empty": 0, "duplicate": 782, "conflicting_label": 2}
+    assert manifest["dropped"] == {"missing": 0, "unknown_tag": 0, "empty": 0, "duplicate": 782, "conflicting_label": 2}
     assert manifest["splits"]["test"]["labels"] == {
         "O": 40_834, "B-LOC": 4_657, "I-LOC": 6_447, "B-ORG": 4_745, "I-ORG": 11_607, "B-PER": 4_556, "I-PER": 7_480,
     }  # fmt: skip
@@ -390,3 +390,11 @@ def test_anercorp(tmp_path):
         "O": 13_662, "B-LOC": 446, "I-LOC": 64, "B-MISC": 110 + 3, "I-MISC": 55, "B-ORG": 214, "I-ORG": 140,
         "B-PERS": 399 + 3, "I-PERS": 329,
     }  # fmt: skip
+
+
+def test_a_tag_that_is_missing_is_no_tag_of_that_name(tmp_path):
+    odd = [{"tokens": ["Ann", "x"], "ner_tags": ["B-PER", tag]} for tag in (None, float("nan"))]
+    path = write_sentences(tmp_path / "a.jsonl", SENTENCES)
+    with path.open("a") as file:
+        file.writelines(json.dumps(record) + "\n" for record in odd)
+    assert write(tmp_path / "task", path)["dropped"]["missing"] == 2

@@ -84,7 +84,7 @@ class Examples:
         return READERS
 
     def read(self, part: Part, settings: "TokensDataset", dropped: Counter[str]) -> Iterator[Example]:
-        """Yield the sentences; those with a tag that is not in `settings`, and those without text, are left out.
+        """Yield the sentences; those with a tag that is missing or not in `settings`, and those without text, are left out.
 
         A tag that breaks the scheme is read as what it continues or begins, and counted.
 
@@ -93,10 +93,13 @@ class Examples:
         """
         known = {OUTSIDE, *(f"{mark}-{name}" for mark in LETTERS for name in settings.types)}
         ids = {tag: number for number, tag in enumerate(tag_names(settings.types))}
-        dropped.update({"unknown_tag": 0, "empty": 0})
+        dropped.update({"missing": 0, "unknown_tag": 0, "empty": 0})
         for number, (raw, tags) in enumerate(_sentences(part, settings), 1):
             if len(raw) != len(tags):
                 raise UserError(f"{part.name}, sentence {number} has {len(raw)} words and {len(tags)} tags: correct it")
+            if "" in tags:  # null or NaN
+                dropped["missing"] += 1
+                continue
             unknown = [tag for tag in tags if tag not in known]
             self._unknown.update(unknown)
             if unknown:
@@ -184,4 +187,4 @@ def _list(record: Record, column: str, name: str) -> list[str]:
     values = record[column]
     if not isinstance(values, list):
         raise UserError(f"{name}: column {column} holds {type(values).__name__}, no list: name another")
-    return [str(value) for value in values]
+    return ["" if value is None else str(value) for value in values]
