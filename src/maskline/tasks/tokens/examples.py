@@ -84,7 +84,7 @@ class Examples:
         return READERS
 
     def read(self, part: Part, settings: "TokensDataset", dropped: Counter[str]) -> Iterator[Example]:
-        """Yield the sentences; those with a tag that is missing or not in `settings`, and those without text, are left out.
+        """Yield the sentences; those with a tag that is missing or not in `settings`, or without text, are left out.
 
         A tag that breaks the scheme is read as what it continues or begins, and counted.
 
