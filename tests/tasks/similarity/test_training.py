@@ -113,7 +113,8 @@ def test_the_contrastive_objective_counts_epochs_of_what_it_trains_on(trained):
     positives = sum(score >= 5 for score in train)
     assert 8 < positives < len(train) / 2
     metrics = read_json(trained / "contrastive" / "reports" / "metrics.json")
-    assert metrics["steps"] == 12 * -(-positives // 8)
+    epochs = SETTINGS["contrastive"].task("pairs").finetune.epochs
+    assert metrics["steps"] == epochs * -(-positives // 8)
     assert metrics["examples"]["train"] == len(train)
 
 
