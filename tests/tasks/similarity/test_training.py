@@ -33,7 +33,7 @@ RECIPE = {
     "micro_batch": 8,
     "warmup_steps": 5,
 }
-COMMON = {f"finetune.{key}": value for key, value in RECIPE.items()}
+COMMON = {f"finetune.{key}": value for key, value in RECIPE.items()} | {"pairs:finetune.epochs": RECIPE["epochs"]}
 SETTINGS = {
     "cosine": params(COMMON),
     "contrastive": params(CONTRASTIVE | COMMON | {"pairs:finetune.positive_from": 5.0}),
