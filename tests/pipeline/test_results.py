@@ -60,6 +60,7 @@ def test_the_scores_of_each_class_are_shown(tmp_path, write_reports, monkeypatch
     folder = write_reports(tmp_path) / "tasks" / "sentiment" / "score"
     rows = [{"label": "[b]bad\x07", "f1": 2 / 3, "support": 1234}, {"label": "good", "f1": None, "support": 6}]
     write_csv(folder / "classes.csv", rows, ("label", "f1", "support"))
+    write_csv(folder / "predictions.csv", [{"id": "0a", "gold": "good"}], ("id", "gold"))
     monkeypatch.setattr(sys, "argv", ["results"])
     with pytest.raises(SystemExit):
         cli.run(importlib.import_module("pipeline.results").main)
@@ -68,6 +69,7 @@ def test_the_scores_of_each_class_are_shown(tmp_path, write_reports, monkeypatch
     assert lines[at + 2] == "label f1 support"
     assert lines[at + 4 : at + 6] == ["[b]bad� 0.667 1234", "good — 6"]
     assert "sentiment: confusion (test split)" not in lines  # a figure shows it
+    assert "sentiment: predictions (test split)" not in lines  # one for each example
 
 
 def test_a_task_that_is_switched_off_is_not_shown(tmp_path, write_reports, monkeypatch, capsys):

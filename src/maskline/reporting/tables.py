@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+PREDICTIONS = "predictions.csv"
+"""What `score` calls the table with a row for each test example."""
 ABSENT = "—"
 
 
@@ -131,17 +133,17 @@ def results_lines(scores: Iterable[Scores]) -> "Text":
 def details(task: str, folder: Path, report: Report) -> "list[Table]":
     """Return the tables that lie in `folder` beside the report of a task, such as that of its classes.
 
-    Those that a figure shows as a matrix are left out: they have a row for each cell.
+    Those with a row for each cell of a matrix, or for each example, are left out.
     """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    matrices = {figure.table for figure in report.figures if figure.shape == "matrix"}
+    long = {PREDICTIONS, *(figure.table for figure in report.figures if figure.shape in {"matrix", "scatter"})}
     tables = []
     for path in sorted(folder.glob("*.csv")):
         rows = read_csv(path)
-        if path.name in matrices or not rows:
+        if path.name in long or not rows:
             continue
         title = Text(printable(f"{task}: {path.stem} (test split)"))
         table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", min_width=title.cell_len)

@@ -18,9 +18,10 @@ WORDS_AND_SIGNS = r"\w+|[^\w\s]"
 """Each punctuation mark is a word of its own: it carries tone, and no text is without a word."""
 VECTORIZERS: dict[Units, dict[str, Any]] = {
     "words": {"ngram_range": (1, 2), "token_pattern": WORDS_AND_SIGNS},
-    "characters": {"ngram_range": (2, 5), "analyzer": "char_wb"},
+    "characters": {"ngram_range": (2, 5), "analyzer": "char_wb", "max_features": 100_000},
 }
-"""Words and pairs of words; runs of 2 to 5 characters of a word, for spellings and endings that words alone miss."""
+"""Words and pairs of words; runs of 2 to 5 characters of a word, the most frequent ones, for spellings and endings that
+words alone miss."""
 Score = Callable[[Any, Any], float]
 INVERSE_PENALTIES = (3.0, 10.0, 30.0, 100.0)
 
