@@ -101,7 +101,7 @@ def test_a_task_stands_beside_what_it_is_held_against(data, recipe):
 def test_the_report_names_what_to_look_at_and_what_it_is_held_against(data, recipe):
     result = scored(data, recipe)
     report = strict(data.parent / "reports" / "score" / "report.json")
-    tfidf, scratch = "TF-IDF of words + logistic regression", "without pretraining"
+    tfidf, scratch = "TF-IDF of words, regression", "without pretraining"
     assert report == {
         "title": "sentiment",
         "headlines": [

@@ -105,7 +105,7 @@ def test_the_baselines_learn_from_training_and_are_scored_on_the_test_split():
     }
     tfidf, majority = Classification(["bad", "good"], np.ones(2, np.float32)).baselines(Dataset({}, splits), UNUSED)
     assert (tfidf.key, majority.key) == ("tfidf", "majority")
-    assert tfidf.name == "TF-IDF of words + logistic regression"
+    assert tfidf.name == "TF-IDF of words, regression"
     # Of bad, 3 of 4 are found and nothing else; of good, the one, and another.
     assert tfidf.scores == {"accuracy": 0.8, "macro_f1": (2 * 0.75 / 1.75 + 2 / 3) / 2}
     assert majority.scores == {"accuracy": 0.2}

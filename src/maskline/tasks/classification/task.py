@@ -145,7 +145,7 @@ class Classification:
             score=lambda labels, predicted: self._scores(labels, predicted)[self.criterion],
         )
         return [
-            Baseline("tfidf", f"TF-IDF of {tfidf.units} + logistic regression", self._scores(test, tfidf.predicted)),
+            Baseline("tfidf", f"TF-IDF of {tfidf.units}, regression", self._scores(test, tfidf.predicted)),
             Baseline("majority", "majority class", {"accuracy": majority}),
         ]
 
