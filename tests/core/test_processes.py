@@ -1,12 +1,17 @@
 """Work in processes that are killed at the worst moment; limits are tested with the reader of dumps."""
 
+import ast
 import os
+import signal
+import subprocess
+import sys
 import time
 
 import psutil
 import pytest
 
 from maskline.core.processes import in_order
+from tests.project import ROOT
 
 LARGE = 20 << 20
 """Bytes of a result: many times what a pipe holds, so that writing it waits for whoever reads."""
@@ -46,3 +51,26 @@ def rss(worker):
 def test_without_limits_results_are_in_order(workers):
     batches = [[0, 1], [2], [], [3, 4, 5]]
     assert [item for item, result in in_order(large, batches, workers, ahead=1) if result == large(item)] == [*range(6)]
+
+
+def blocked(item):
+    time.sleep(0.2)  # so that each process has an item
+    return os.getpid(), signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+FRESH = """\
+from maskline.core.processes import in_order
+from tests.core.test_processes import blocked
+
+if __name__ == "__main__":
+    print(sorted({result for _, result in in_order(blocked, [[number] for number in range(6)], 2, ahead=3)}))
+"""
+
+
+def test_no_process_hears_ctrl_c_not_even_the_first(tmp_path):
+    (tmp_path / "fresh.py").write_text(FRESH)
+    path = os.pathsep.join([str(ROOT), str(ROOT / "src")])
+    command = [sys.executable, str(tmp_path / "fresh.py")]
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=True)
+    found = ast.literal_eval(done.stdout)
+    assert [mute for _, mute in found] == [True, True]

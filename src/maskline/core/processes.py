@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
@@ -109,6 +109,7 @@ class _Worker:
         context = get_context("spawn")  # a fork would copy locks that threads of this process hold
         self.connection, other = context.Pipe()
         self._process = context.Process(target=_serve, args=(other, *self._task), daemon=True)
+        resource_tracker.ensure_running()  # it starts with the first process otherwise, and lets Ctrl-C through again
         # Only this process handles Ctrl-C, and ends the others.
         former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
