@@ -43,8 +43,8 @@ def main(
 
     from maskline.finetuning.learning_curve import learning_curve
     from maskline.finetuning.run import Paths
-    from maskline.reporting.figures import learning_curve as drawn
     from maskline.reporting.style import save, theme
+    from maskline.reporting.task_figures import learning_curve as drawn
     from maskline.training.distributed import process_group
 
     encoder = training.encoder

@@ -35,6 +35,7 @@ def main(
             data / task,
             tokenizer or Path(encoder.tokenizer),
             pretrained or Path(encoder.model),
+            encoder.stage,
             {"pretrained": models / task, "scratch": models / f"{task}-scratch"},
             reports / task,
             reports / task / "score",

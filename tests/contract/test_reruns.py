@@ -59,7 +59,15 @@ def after(stage):
         (["finetuning/run.py", "finetuning/score.py", "finetuning/task.py"], TRAINED),
         (["dataset/write.py"], TASK),
         (["pretraining/run.py"], {"pretrain", "evaluate"}),
-        (["reporting/figures.py", "reporting/comparison.py", "reporting/comparison_page.py"], {"plot"}),
+        (
+            [
+                "reporting/figures.py",
+                "reporting/task_figures.py",
+                "reporting/comparison.py",
+                "reporting/comparison_page.py",
+            ],
+            {"plot"},
+        ),
         (["inference/fill.py", "inference/embedding.py"], set()),
         (["settings/params.py", "settings/files.py", "settings/presets.py"], set()),
     ],

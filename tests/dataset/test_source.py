@@ -11,7 +11,7 @@ import pytest
 
 from maskline.core.errors import UserError
 from maskline.dataset.source import open_records
-from maskline.tasks.classification.examples import READERS
+from maskline.records.files import TABLES
 from tests.dataset.labelled import settings, write_pairs
 
 
@@ -28,7 +28,7 @@ EXPECTED = [{"sentence": "so, so", "label": "negative"}, {"sentence": 'a "gem"',
 
 
 def opened(**changes):
-    return open_records(SECTION, settings(**changes), READERS)
+    return open_records(SECTION, settings(**changes), TABLES)
 
 
 def records(source, split="train"):

@@ -7,7 +7,7 @@ from maskline.core.storage import read_csv
 from maskline.dataset.read import read_dataset
 from maskline.finetuning import learning_curve as module
 from maskline.finetuning.learning_curve import _drawn, learning_curve
-from maskline.reporting.figures import learning_curve as figure
+from maskline.reporting.task_figures import learning_curve as figure
 from maskline.tasks.classification.task import make_task
 from tests.finetuning.test_run import paths, settings
 from tests.training.runs import CPU
@@ -83,14 +83,14 @@ def test_what_is_measured_is_not_measured_again_until_it_is_of_something_else(mi
 
 def test_both_starts_are_what_they_are_called(mine, monkeypatch):
     begun = []
-    real = module.start
+    real = module.prepare
 
-    def start(*arguments):
+    def prepare(*arguments):
         objective = real(*arguments)
         begun.append({name: tensor.clone() for name, tensor in objective.model.state_dict().items()})
         return objective
 
-    monkeypatch.setattr(module, "start", start)
+    monkeypatch.setattr(module, "prepare", prepare)
     curve(mine, sizes=(), seeds=1)
     pretrained, scratch = begun
     name = "encoder.embeddings.token.weight"

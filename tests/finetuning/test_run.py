@@ -368,6 +368,17 @@ def test_an_imported_encoder_brings_its_architecture(elsewhere, start):
     tune(chosen, where)
     saved = read_model(elsewhere / "tuned" / "sentiment", "finetune")
     assert (saved.params.layers, saved.params.hidden) == (2, 16)
+    card = (elsewhere / "tuned" / "sentiment" / "README.md").read_text()
+    assert ("## Origin of the encoder" in card) == (start == "pretrained")
+
+
+def test_an_imported_encoder_that_is_gone_names_its_stage(elsewhere):
+    shutil.rmtree(elsewhere / "imported" / "best")
+    changes = {"encoder.model": "data/imported/model", "encoder.tokenizer": "data/imported/tokenizer"}
+    chosen = tiny_params({"imports": ["encoder"], **changes}).finetuning("sentiment")
+    where = replace(paths(elsewhere, pretrained="imported"), tokenizer=elsewhere / "imported" / "tokenizer")
+    with pytest.raises(UserError, match=r"best is incomplete \(no manifest.json\): run `dvc repro imported@encoder`$"):
+        tune(chosen, where)
 
 
 def test_sequences_longer_than_an_imported_encoder_reads_are_refused(elsewhere):

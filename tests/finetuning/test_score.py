@@ -42,6 +42,7 @@ def scored(data, recipe, reports="reports", **changes):
         data / "tasks" / "sentiment",
         data / "tokenizer",
         data / "models" / "pretrained",
+        "imported@encoder",
         models,
         folder,
         folder / "score",
@@ -247,6 +248,10 @@ def without_a_weight(data):
         (
             lambda data: shutil.rmtree(data / "models" / "sentiment-scratch"),
             r"models/sentiment-scratch is incomplete \(no manifest.json\): run `dvc repro scratch@sentiment`$",
+        ),
+        (
+            lambda data: shutil.rmtree(data / "models" / "pretrained"),
+            r"models/pretrained is incomplete \(no manifest.json\): run `dvc repro imported@encoder`$",
         ),
         (
             lambda data: shutil.rmtree(data / "models" / "sentiment"),

@@ -13,7 +13,7 @@ from matplotlib.text import Text
 from maskline.core.errors import UserError
 from maskline.core.scores import CurveSpec, FigureSpec
 from maskline.core.storage import MANIFEST, read_csv, sha256, write_csv
-from maskline.reporting import figures
+from maskline.reporting import figures, overlay, task_figures
 from maskline.reporting.scores import read_scores
 from maskline.reporting.series import to_series
 from maskline.reporting.style import save, spread, theme
@@ -138,7 +138,7 @@ def test_small_values_are_in_e_notation():
 
 def test_confusion_shows_counts_and_shares_of_the_true_class():
     rows = [("a", "a", "30"), ("a", "b", "10"), ("b", "a", "0"), ("b", "b", "0")]
-    figure = figures.matrix(
+    figure = task_figures.matrix(
         "t", CONFUSION, [dict(zip(("label", "predicted", "count"), row, strict=True)) for row in rows]
     )
     shown = texts(figure)
@@ -149,14 +149,14 @@ def test_confusion_shows_counts_and_shares_of_the_true_class():
 
 def test_a_confusion_without_a_count_is_an_error():
     with pytest.raises(UserError, match="no count for a taken for a"):
-        figures.matrix("t", CONFUSION, [{"label": "a", "predicted": "a", "count": ""}])
+        task_figures.matrix("t", CONFUSION, [{"label": "a", "predicted": "a", "count": ""}])
 
 
 @pytest.mark.parametrize("labels", [("إيجابي", "سلبي"), ("позитив", "негатив"), ("חיובי", "שלילי")])
 def test_class_names_of_other_scripts_have_their_glyphs(tmp_path, labels):
     rows = [{"label": a, "predicted": b, "count": "1"} for a in labels for b in labels]
     with theme():  # a missing glyph is a warning, and warnings are errors here
-        save(figures.matrix("t", CONFUSION, rows), tmp_path / "confusion")
+        save(task_figures.matrix("t", CONFUSION, rows), tmp_path / "confusion")
     assert {path.suffix for path in tmp_path.iterdir()} == {".png", ".svg"}
 
 
@@ -180,10 +180,10 @@ def test_names_of_classes_are_drawn_as_they_are_whatever_they_hold(tmp_path, nam
     pairs = [{"label": a, "predicted": b, "count": "12345"} for a in names for b in names]
     bars = FigureSpec("types", "bars", "t.csv", "F1", x="F1", y="type", value="f1")
     with theme():
-        confusion = figures.matrix(f"{names[0]}: confusion", CONFUSION, pairs)
-        drawn = figures.bars(f"{names[0]}: F1", bars, [{"type": name, "f1": "0.5"} for name in names])
-        curves = [figures.Curve(name, f"corpus.paths={name}", [1, 2], [5, 4], [0, 0]) for name in names]
-        for number, figure in enumerate((confusion, drawn, figures.overlay(curves))):
+        confusion = task_figures.matrix(f"{names[0]}: confusion", CONFUSION, pairs)
+        drawn = task_figures.bars(f"{names[0]}: F1", bars, [{"type": name, "f1": "0.5"} for name in names])
+        curves = [overlay.Curve(name, f"corpus.paths={name}", [1, 2], [5, 4], [0, 0]) for name in names]
+        for number, figure in enumerate((confusion, drawn, overlay.overlay(curves))):
             save(figure, tmp_path / str(number))  # mathtext would raise here
             assert not any(text.get_parse_math() for text in figure.findobj(Text))
             assert "\x1b" not in (tmp_path / f"{number}.svg").read_text()  # which no XML may hold
@@ -196,12 +196,12 @@ def test_names_of_classes_are_drawn_as_they_are_whatever_they_hold(tmp_path, nam
 def test_names_of_classes_never_run_into_each_other(names):
     pairs = [{"label": a, "predicted": b, "count": "12345"} for a in names for b in names]
     with theme():
-        figure = figures.matrix("t", CONFUSION, pairs)
+        figure = task_figures.matrix("t", CONFUSION, pairs)
         figure.draw_without_rendering()
         axes = figure.axes[0]
         columns, rows = axes.get_xticklabels(), axes.get_yticklabels()
         pitch = axes.bbox.width / len(names)
-        assert pitch / figure.dpi > 0.95 * figures.CELL  # long names do not squeeze the cells
+        assert pitch / figure.dpi > 0.95 * task_figures.CELL  # long names do not squeeze the cells
         for labels, upright in ((columns, columns[0].get_rotation() == 0), (rows, False)):
             for label in labels:
                 turn = label.get_rotation()
@@ -240,10 +240,10 @@ def test_arabic_letters_are_joined():
 def test_finetuning_shows_the_baselines_and_the_whole_axis_of_a_share(tmp_path, write_reports):
     reports = write_reports(tmp_path)
     scores = read_scores(reports, ["sentiment"])["sentiment"]
-    curves = figures.read_curves(reports / "tasks" / "sentiment", scores.report.curves)
-    lines = figures.baselines(scores)
+    curves = task_figures.read_curves(reports / "tasks" / "sentiment", scores.report.curves)
+    lines = task_figures.baselines(scores)
     assert lines == {"accuracy": [(0.6, "majority class")], "macro_f1": []}  # the random network has a curve of its own
-    figure = figures.finetuning("sentiment", curves, scores.report.curves, lines)
+    figure = task_figures.finetuning("sentiment", curves, scores.report.curves, lines)
     assert "majority class\ntest split  0.600" in texts(figure)
     loss, accuracy, f1 = figure.axes
     assert [list(line.get_ydata()) for line in accuracy.lines if len(line.get_xdata()) == 2] == [[0.6, 0.6]]
@@ -252,8 +252,10 @@ def test_finetuning_shows_the_baselines_and_the_whole_axis_of_a_share(tmp_path, 
 
 
 def test_a_score_that_is_no_share_keeps_its_own_axis():
-    curve = figures.Training("x", "red", series(step=[1, 2], loss=[1, 1]), series(step=[1, 2], loss=[1, 1], mse=[1, 3]))
-    figure = figures.finetuning("t", [curve], [CurveSpec("mse", "error")])
+    curve = task_figures.Training(
+        "x", "red", series(step=[1, 2], loss=[1, 1]), series(step=[1, 2], loss=[1, 1], mse=[1, 3])
+    )
+    figure = task_figures.finetuning("t", [curve], [CurveSpec("mse", "error")])
     assert figure.axes[1].get_ylim()[1] > 3
 
 
@@ -265,7 +267,7 @@ def test_the_figure_of_a_table_names_the_split_and_the_model(tmp_path, write_rep
 
 def test_bars_show_each_number_by_its_name():
     spec = FigureSpec("types", "bars", "t.csv", "F1 by type", x="F1", y="type", value="f1")
-    figure = figures.bars("ner: F1 by type", spec, [{"type": "LOC", "f1": "0.75"}, {"type": "PER", "f1": "0"}])
+    figure = task_figures.bars("ner: F1 by type", spec, [{"type": "LOC", "f1": "0.75"}, {"type": "PER", "f1": "0"}])
     assert {"LOC", "PER", "0.750", "0.000", "F1"} <= set(texts(figure))
     assert [bar.get_width() for bar in figure.axes[0].patches] == [0.75, 0]
 
@@ -273,7 +275,7 @@ def test_bars_show_each_number_by_its_name():
 def test_a_scatter_has_a_point_for_each_row():
     spec = FigureSpec("pairs", "scatter", "pairs.csv", "cosine", x="gold score", y="gold", value="cosine")
     rows = [{"gold": "0", "cosine": "-0.5"}, {"gold": "5", "cosine": "1"}, {"gold": "2.5", "cosine": ""}]
-    axes = figures.scatter("sts: cosine", spec, rows).axes[0]
+    axes = task_figures.scatter("sts: cosine", spec, rows).axes[0]
     drawn = axes.collections[0].get_offsets().filled(np.nan)
     assert drawn[:2].tolist() == [[0, -0.5], [5, 1]]
     assert np.isnan(drawn[2, 1])
@@ -292,10 +294,10 @@ def test_nothing_is_left_of_a_task_that_is_switched_off(tmp_path, write_reports)
 
 def test_overlay_names_each_curve_and_draws_the_spread():
     curves = [
-        figures.Curve("reference", "", [1, 2], [5, 4], [0.1, 0.2]),
-        figures.Curve("wide", "model.hidden=256", [1, 2], [5, nan], [0.0, 0.0]),
+        overlay.Curve("reference", "", [1, 2], [5, 4], [0.1, 0.2]),
+        overlay.Curve("wide", "model.hidden=256", [1, 2], [5, nan], [0.0, 0.0]),
     ]
-    figure = figures.overlay(curves)
+    figure = overlay.overlay(curves)
     assert {"reference  4.000", "wide  5.000\nmodel.hidden=256"} <= set(texts(figure))
     assert len(figure.axes[0].collections) == 1
 
@@ -320,7 +322,7 @@ def test_each_curve_of_a_task_has_the_name_of_its_start(tmp_path, write_reports)
     reports = write_reports(tmp_path)
     report = read_scores(reports, ["sentiment"])["sentiment"].report
     found = {}
-    for training in figures.read_curves(reports / "tasks" / "sentiment", report.curves):
+    for training in task_figures.read_curves(reports / "tasks" / "sentiment", report.curves):
         found[training.name] = training.train["loss"][0], training.validation["accuracy"][0]
     assert found == {"pretrained": (1.0, 0.8), "random init": (1.1, pytest.approx(0.7))}
 

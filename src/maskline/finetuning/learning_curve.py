@@ -12,7 +12,7 @@ from maskline.core.storage import append_csv, fingerprint, read_csv, read_json, 
 from maskline.corpus.split import TaskSplit
 from maskline.dataset.read import ID, Columns, Dataset, read_dataset
 from maskline.examples.draws import key, permute
-from maskline.finetuning.run import Paths, cadence_of, start
+from maskline.finetuning.run import Paths, cadence_of, prepare
 from maskline.finetuning.settings import FinetuneParams, FinetuningSettings
 from maskline.finetuning.task import AnyTask, Pretrained, TaskFactory
 from maskline.tokenization.load import load_tokenizer
@@ -64,7 +64,7 @@ def learning_curve(
     recipe = with_precision(settings.recipe, device)
     dataset = read_dataset(paths.data, name)
     task = make_task(recipe, dataset.manifest)
-    total = len(dataset.splits["train"][ID])
+    total, tokenizer = len(dataset.splits["train"][ID]), load_tokenizer(paths.tokenizer)
     inputs = {"data": paths.data, "tokenizer": paths.tokenizer}
     assert paths.pretrained is not None
     params = {**settings.model_dump(include={"model"}), "finetune": recipe.model_dump()}
@@ -79,7 +79,7 @@ def learning_curve(
                     value = _trained(f"{name} from {size:,} labels", task, part, own, recipe, where, identity, device)
                     _append(paths.reports, size, seed, {model: value})
             if not any(row[:2] == (str(size), str(seed)) and row[2] not in {"pretrained", SCRATCH} for row in done):
-                rules = task.baselines(part, Pretrained(paths.pretrained, load_tokenizer(paths.tokenizer), device))
+                rules = task.baselines(part, Pretrained(paths.pretrained, settings.encoder.stage, tokenizer, device))
                 scores = {rule.key: rule.scores[task.criterion] for rule in rules if task.criterion in rule.scores}
                 _append(paths.reports, size, seed, scores)
     return Curve(task.metrics[task.criterion], read_csv(paths.reports / CURVE))
@@ -125,7 +125,7 @@ def _trained(
     device: torch.device,
 ) -> float:
     """Return the score of a network on the test split."""
-    objective = start(task, dataset, settings, recipe, paths, device)
+    objective = prepare(task, dataset, settings, recipe, paths, device)
     steps = recipe.total_steps(objective.updates)
     chosen = {"seed": settings.seed, "labels": len(dataset.splits["train"][ID]), "start": paths.start}
     with (

@@ -82,7 +82,7 @@ def finetune(
     recipe = with_precision(settings.recipe, device)
     dataset = read_dataset(paths.data, name)
     task = make_task(recipe, dataset.manifest)
-    objective = start(task, dataset, settings, recipe, paths, device)
+    objective = prepare(task, dataset, settings, recipe, paths, device)
     steps, cadence = recipe.total_steps(objective.updates), cadence_of(recipe, objective)
     loaders = choose_loaders(settings.compute, device)
     stage = f"{'finetune' if paths.pretrained else 'scratch'} {name}"
@@ -110,7 +110,7 @@ def finetune(
             run.finish()
 
 
-def start(
+def prepare(
     task: AnyTask,
     dataset: Dataset,
     settings: FinetuningSettings,
@@ -219,7 +219,7 @@ def _export(
     metrics: Metrics,
     identity: dict[str, Any],
 ) -> None:
-    pretrained = read_manifest(paths.pretrained, "pretrain") if paths.pretrained else {}
+    pretrained = read_manifest(paths.pretrained, settings.encoder.stage) if paths.pretrained else {}
     tables: dict[str, dict[str, Any]] = {
         "Validation": metrics,
         "Data": {
@@ -227,6 +227,7 @@ def _export(
             **{f"examples ({split})": part["examples"] for split, part in manifest["splits"].items()},
         },
         "Data of pretraining": pretrained.get("data", {}),
+        "Origin of the encoder": pretrained.get("origin", {}),
         "Training": {"seed": settings.seed, **recipe.model_dump()},
         "SHA-256 of the inputs' manifests and of the source": identity["inputs"] | {"source": identity["source"]},
     }

@@ -49,6 +49,7 @@ def score(
     data: Path,
     tokenizer: Path,
     pretrained: Path,
+    pretrained_by: str,
     models: Mapping[Start, Path],
     metrics: Path,
     report: Path,
@@ -66,6 +67,7 @@ def score(
         data: the examples.
         tokenizer: the one that both models were made with.
         pretrained: the model that fine-tuning started from.
+        pretrained_by: the stage that wrote it.
         models: where the fine-tuned model is, and the same network trained from random weights.
         metrics: where metrics.json goes.
         report: where all else goes.
@@ -82,11 +84,11 @@ def score(
         model = load_model(task, directory, f"{STAGES[start]}@{name}", data).to(device)
         check_tokenizer(directory, tokenizer, f"{STAGES[start]}@{name}")
         predictions[start] = task.predict(model, test, device)
-    check_start(models["pretrained"], pretrained, f"{STAGES['pretrained']}@{name}")
+    check_start(models["pretrained"], f"{STAGES['pretrained']}@{name}", pretrained, pretrained_by)
     scores: dict[str, float] = task.scores(test, predictions["pretrained"])
     baselines = [
         Baseline(SCRATCH.key, SCRATCH.name, task.scores(test, predictions["scratch"])),
-        *task.baselines(dataset, Pretrained(pretrained, loaded, device)),
+        *task.baselines(dataset, Pretrained(pretrained, pretrained_by, loaded, device)),
     ]
     numbers: dict[str, float | None] = {
         **scores,
@@ -128,13 +130,13 @@ def _write_report(directory: Path, name: str, task: AnyTask, baselines: Sequence
     Report(name, headlines, details.figures, curves).write(directory / REPORT)
 
 
-def check_start(model: Path, pretrained: Path, stage: str) -> None:
-    """Refuse a model that was fine-tuned from another one than that in `pretrained`.
+def check_start(model: Path, stage: str, pretrained: Path, pretrained_by: str) -> None:
+    """Refuse a model that `stage` fine-tuned from another one than that in `pretrained`, which `pretrained_by` wrote.
 
     Raises:
         UserError: it was, or that directory is incomplete.
     """
-    read_manifest(pretrained, "pretrain")
+    read_manifest(pretrained, pretrained_by)
     if read_manifest(model, stage).get("inputs", {}).get("pretrained") != sha256(pretrained / MANIFEST):
         raise UserError(
             f"{model} was fine-tuned from another model than the one in {pretrained}: run `dvc repro {stage}`"

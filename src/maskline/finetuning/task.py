@@ -72,6 +72,8 @@ class Pretrained:
     """The encoder that fine-tuning started from, which some baselines use as it is."""
 
     directory: Path
+    stage: str
+    """What wrote the directory."""
     tokenizer: LoadedTokenizer
     device: torch.device
 

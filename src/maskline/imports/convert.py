@@ -18,7 +18,7 @@ from maskline.core.storage import MANIFEST, read_json, sha256
 from maskline.imports.files import Found, open_model
 from maskline.imports.settings import ImportParams
 from maskline.model.bert import SEGMENTS
-from maskline.model.convert import config, from_hugging_face, model_params
+from maskline.model.convert import check_sizes, config, from_hugging_face, model_params
 from maskline.model.directory import CONFIG, ENCODER, MLM, NSP, POOLER, WEIGHTS, TokenizerFiles, export, model_card
 from maskline.model.heads import EncoderModel, PretrainingModel
 from maskline.model.settings import ModelParams
@@ -128,15 +128,13 @@ def _network(found: Found, shape: ModelParams, vocab_size: int) -> tuple[Encoder
         raise UserError(
             f"{found.name}: {found.weights.name} cannot be read ({one_line(error)}): fetch it again, or choose another"
         ) from None
-    layers = {name.split(".")[3] for name in weights if name.startswith("bert.encoder.layer.")}
-    if len(layers) != shape.layers:  # before a network is built of what a config claims
-        raise UserError(
-            f"{found.name} has weights of {len(layers)} layers, and its {CONFIG} says {shape.layers}: choose another"
-        )
     heads = weights.keys() >= _HEAD and not any(name.startswith(_TIED) for name in weights)
-    network = (PretrainingModel if heads else EncoderModel)(shape, vocab_size)
     try:
+        check_sizes(shape, vocab_size, weights)
+        network = (PretrainingModel if heads else EncoderModel)(shape, vocab_size)
         fit = from_hugging_face(network, weights)
+    except KeyError as error:
+        raise UserError(f"{found.name} lacks {error.args[0]}: choose another") from None
     except ValueError as error:
         raise UserError(f"{found.name}: {error}: its {CONFIG} is of another model") from None
     if needed := [name for name in fit.missing if not name.startswith((POOLER, NSP))]:
@@ -178,16 +176,17 @@ def _export(
     found: Found, network: EncoderModel, imported: Imported, model: Path, tokenizer: Path, language: str
 ) -> None:
     untrained = tuple({prefix for prefix in (POOLER, NSP) if any(name.startswith(prefix) for name in imported.missing)})
+    named = {key: value for key, value in found.provenance.items() if isinstance(value, str)}
+    origin = {**named, "licence": found.licence}
     provenance = {
         "imported": found.provenance,
-        "licence": found.licence,
+        "origin": origin,
         "left_out": imported.left_out,
         "missing": imported.missing,
         "inputs": {"tokenizer": sha256(tokenizer / MANIFEST)},
     }
-    tables = {"Origin": {**{k: v for k, v in found.provenance.items() if isinstance(v, str)}, "licence": found.licence}}
     card = model_card(
-        f"{found.name}, imported", language, tables, "An encoder of others, imported by maskline as it is."
+        f"{found.name}, imported", language, {"Origin": origin}, "An encoder of others, imported by maskline as it is."
     )
     files = TokenizerFiles(*files_for_model(tokenizer, imported.params.max_positions))
     export(model, network, imported.architecture, files, card, provenance, untrained=untrained)

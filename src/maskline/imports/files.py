@@ -45,12 +45,14 @@ def open_model(params: ImportParams) -> Iterator[Found]:
         UserError: they cannot be fetched, or there is no config or no weights among them.
     """
     with TemporaryDirectory() as folder:
-        if params.source == "directory":
-            assert params.directory is not None
-            found = _directory(Path(params.directory))
-        else:
-            fetch = {"sample": lambda: _sample(params.sample, Path(folder)), "hub": lambda: _hub(params.hub)}
-            found = fetch[params.source]()
+        match params.source:
+            case "sample":
+                found = _sample(params.sample, Path(folder))
+            case "hub":
+                found = _hub(params.hub)
+            case "directory":
+                assert params.directory is not None
+                found = _directory(Path(params.directory))
         if not (found.directory / CONFIG).is_file() or not found.weights.is_file():
             raise UserError(
                 f"{found.name} has no {CONFIG}, or neither {WEIGHTS} nor {PICKLED}: save it with `save_pretrained` of "

@@ -14,12 +14,11 @@ import maskline.tasks
 from maskline.core.errors import UserError, quoted
 from maskline.finetuning.use import Predicted, Predictor
 from maskline.model.directory import read_model
-from maskline.records.files import Record, open_text, read_csv, read_jsonl, read_parquet, read_tsv, suffix
+from maskline.records.files import TABLES, Record, open_text, suffix
 from maskline.tokenization.load import load_tokenizer
 
 CHUNK = 1024
 """Inputs that are read, sorted by length and predicted at a time: memory does not grow with a file."""
-READERS = {".csv": read_csv, ".tsv": read_tsv, ".jsonl": read_jsonl, ".parquet": read_parquet}
 TEXT = ".txt"
 
 Input = Mapping[str, str]
@@ -101,11 +100,11 @@ def read_inputs(path: Path, fields: Sequence[str], columns: Sequence[str]) -> It
     if ending == TEXT:
         with open_text(path) as lines:
             yield from read_lines(lines, fields, str(path))
-    elif ending in READERS:
-        for record in READERS[ending](path, "utf-8"):
+    elif ending in TABLES:
+        for record in TABLES[ending](path, "utf-8"):
             yield {field: _text(record, column, path) for field, column in zip(fields, columns, strict=True)}
     else:
-        raise UserError(f"{path} is none of {TEXT}, {', '.join(READERS)}: name it as what it is")
+        raise UserError(f"{path} is none of {TEXT}, {', '.join(TABLES)}: name it as what it is")
 
 
 def _text(record: Record, column: str, path: Path) -> str:

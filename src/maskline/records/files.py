@@ -315,3 +315,12 @@ def field(record: Record, column: str, name: str) -> str:
     if isinstance(value, dict | list | bytes):
         raise UserError(f"{name}: column {column} holds {type(value).__name__}, not text: name another")
     return "" if value is None else str(value)
+
+
+TABLES: dict[str, Callable[[Path, str], Iterator[Record]]] = {
+    ".csv": read_csv,
+    ".tsv": read_tsv,
+    ".jsonl": read_jsonl,
+    ".parquet": read_parquet,
+}
+"""Suffix -> what reads a file whose records have named columns, given its encoding."""

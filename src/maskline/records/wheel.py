@@ -13,6 +13,8 @@ from maskline.records.settings import Wheel
 
 MEMBER_BYTES = 1 << 28
 """Most bytes of a member that is read. The size that a wheel states may be false."""
+UNREADABLE = (BadZipFile, zlib.error, EOFError, RuntimeError)
+"""What an archive raises that is damaged, encrypted, or compressed as no wheel is."""
 
 
 def read_member(wheel: Wheel, member: str, section: str) -> bytes:
@@ -35,13 +37,7 @@ def read_members(wheel: Wheel, members: Sequence[str], section: str) -> dict[str
             try:
                 with ZipFile(path) as archive:
                     read[member] = _read(archive, member, named)
-            except (
-                BadZipFile,
-                zlib.error,
-                EOFError,
-                NotImplementedError,
-                RuntimeError,
-            ) as error:  # the last: encrypted
+            except UNREADABLE as error:
                 raise UserError(f"{member} of {named} cannot be read ({one_line(error)}): choose another") from None
     return read
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from maskline.core.storage import write_csv, write_text
 from maskline.core.text import escape, printable, wrapped
 from maskline.reporting.comparison import Comparison, Row, same_data, written
-from maskline.reporting.figures import Curve, overlay
+from maskline.reporting.overlay import Curve, overlay
 from maskline.reporting.style import save, theme
 from maskline.reporting.tables import ABSENT, format_number, markdown
 

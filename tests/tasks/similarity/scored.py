@@ -1,14 +1,12 @@
 """Pairs of texts with scores."""
 
-import copy
 import json
 
 from maskline.dataset.write import write_dataset
 from maskline.settings.files import read_yaml
-from maskline.settings.params import parse
 from maskline.tasks.similarity.examples import Examples
 from tests.project import ROOT
-from tests.tiny import set_key, settings
+from tests.tasks.small import parameters
 
 FILE = read_yaml(ROOT / "tasks" / "stsb.yaml")
 CONTRASTIVE = {"pairs:finetune.objective": "contrastive", "finetune.global_batch": 5, "finetune.micro_batch": 5}
@@ -17,13 +15,8 @@ POSITIVES = {"pairs:dataset.score_column": None, **CONTRASTIVE}
 
 def params(changes=None):
     """Return parameters with one task, `pairs`; a key such as `pairs:dataset.score_column` is one of its file."""
-    changes = {"pairs:dataset.source": "files", "pairs:dataset.columns": None, **(changes or {})}
-    content, _ = settings({key: value for key, value in changes.items() if not key.startswith("pairs:")})
-    file = copy.deepcopy(FILE)
-    for key, value in changes.items():
-        if key.startswith("pairs:"):
-            set_key(file, key.removeprefix("pairs:"), value)
-    return parse(content | {"tasks": {"pairs": "similarity"}}, {"pairs": file})
+    own = {"pairs:dataset.source": "files", "pairs:dataset.columns": None}
+    return parameters("pairs", "similarity", FILE, own | (changes or {}))
 
 
 def recipe(changes=None):

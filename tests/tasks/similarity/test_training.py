@@ -1,15 +1,13 @@
 import random
-import shutil
 
 import numpy as np
 import pytest
 import torch
 import transformers
 
-from maskline.core.storage import MANIFEST, read_csv, read_json, sha256, write_manifest
+from maskline.core.storage import read_csv, read_json
 from maskline.dataset.read import read_dataset
-from maskline.finetuning.run import Paths, finetune
-from maskline.finetuning.score import load_model, score
+from maskline.finetuning.score import load_model
 from maskline.model.directory import export, read_model
 from maskline.model.inputs import layout_of
 from maskline.tasks.similarity.pairs import encode_pairs
@@ -20,9 +18,9 @@ from tests.conftest import built_once
 from tests.model.test_directory import tokenizer_files
 from tests.tasks.similarity.scored import CONTRASTIVE, POSITIVES, params, write, write_pairs
 from tests.tasks.similarity.test_model import model as random_model
+from tests.tasks.small import CPU, score_as_both, train
 from tests.tiny import write_tokenizer
 
-CPU = torch.device("cpu")
 RECIPE = {
     "epochs": 12,
     "optimizer": "adamw",
@@ -66,14 +64,11 @@ def _trained(tmp_path_factory):
         write_tokenizer(root / "tokenizer")
         path = write_pairs(root / "pairs.jsonl", pairs(200))
         alike = write_pairs(root / "alike.jsonl", [pair for pair in pairs(200) if pair[2] > 3])
-        with pytest.MonkeyPatch.context() as patched:
-            patched.chdir(root)  # where `.runs` and `.timings` go
-            for name, settings in SETTINGS.items():
-                chosen = (alike, POSITIVES) if name == "positives" else (path, None)
-                fractions = {"validation_fraction": 0.15, "test_fraction": 0.15}
-                write(root / name / "task", chosen[0], changes=chosen[1], **fractions)
-                paths = Paths(root / name / "task", root / "tokenizer", root / name / "model", root / name / "reports")
-                finetune("pairs", make_task, settings.finetuning("pairs"), paths, CPU)
+        for name, settings in SETTINGS.items():
+            chosen = (alike, POSITIVES) if name == "positives" else (path, None)
+            fractions = {"validation_fraction": 0.15, "test_fraction": 0.15}
+            write(root / name / "task", chosen[0], changes=chosen[1], **fractions)
+            train(root, "pairs", make_task, settings, name)
 
     return built_once(tmp_path_factory, "similarity", build)
 
@@ -159,16 +154,11 @@ def test_the_directory_has_no_heads(trained):
 
 
 def scored(trained, tmp_path, name):
-    """Score the model as both, as if it had been fine-tuned from random weights; return the reports and the result."""
-    root, folder = shutil.copytree(trained, tmp_path / "root"), tmp_path / "reports"
-    pretrained, model = root / "pretrained", root / name / "model"
-    files, untrained = tokenizer_files(root / "tokenizer"), ()
-    export(pretrained, random_model(), "BertModel", files, "# card", {}, untrained=untrained)
-    write_manifest(model, {"inputs": {"pretrained": sha256(pretrained / MANIFEST)}})
+    def pretrain(directory):
+        export(directory, random_model(), "BertModel", tokenizer_files(trained / "tokenizer"), "# card", {})
+
     recipe = SETTINGS[name].task("pairs").finetune
-    models = {"pretrained": model, "scratch": model}
-    data, tokenizer = root / name / "task", root / "tokenizer"
-    return folder, score("pairs", make_task, recipe, data, tokenizer, pretrained, models, folder, folder / "score", CPU)
+    return score_as_both(trained, tmp_path, "pairs", make_task, recipe, name, pretrain)
 
 
 def test_the_task_is_scored_beside_what_it_is_held_against(trained, tmp_path):

@@ -1,12 +1,10 @@
 """Questions about texts, and a tokenizer that reads letters and knows some words."""
 
-import copy
 import json
 import string
 
 from maskline.dataset.write import write_dataset
 from maskline.settings.files import read_yaml
-from maskline.settings.params import parse
 from maskline.tasks.spans.examples import Examples
 from maskline.tasks.spans.windows import encode_windows
 from maskline.tokenization.special import SPECIAL_TOKENS
@@ -14,7 +12,8 @@ from maskline.vocabulary.normalization import normalizer
 from maskline.vocabulary.save import save
 from maskline.vocabulary.wordpiece import from_vocabulary
 from tests.project import ROOT
-from tests.tiny import set_key, settings, tokenizer_params
+from tests.tasks.small import parameters
+from tests.tiny import tokenizer_params
 
 FILE = read_yaml(ROOT / "tasks" / "tydiqa.yaml")
 RECIPE = {"qa:finetune.max_question_tokens": 4, "qa:finetune.stride": 3, "qa:finetune.max_answer_tokens": 5}
@@ -26,13 +25,7 @@ PIECES = list(dict.fromkeys([*SPECIAL_TOKENS, *LETTERS, *(f"##{letter}" for lett
 
 def params(changes=None):
     """Return parameters with one task, `qa`; a key such as `qa:dataset.language` is one of its file."""
-    own = {key: value for key, value in (changes or {}).items() if not key.startswith("qa:")}
-    content, _ = settings(own)
-    file = copy.deepcopy(FILE)
-    for key, value in {"qa:dataset.id_prefix": "", **RECIPE, **(changes or {})}.items():
-        if key.startswith("qa:"):
-            set_key(file, key.removeprefix("qa:"), value)
-    return parse(content | {"tasks": {"qa": "spans"}}, {"qa": file})
+    return parameters("qa", "spans", FILE, {"qa:dataset.id_prefix": "", **RECIPE, **(changes or {})})
 
 
 def dataset(**changes):

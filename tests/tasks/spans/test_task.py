@@ -9,7 +9,7 @@ from torch.nn.functional import log_softmax
 from maskline.core.storage import read_csv, write_csv
 from maskline.dataset.read import Dataset
 from maskline.model.attention import Layout
-from maskline.reporting.figures import SHAPES
+from maskline.reporting.task_figures import SHAPES
 from maskline.tasks.spans import reading as module
 from maskline.tasks.spans.reading import Answer, Reading
 from maskline.tasks.spans.task import Predictions, Spans, make_task

@@ -1,16 +1,14 @@
 import dataclasses
 import random
-import shutil
 
 import pytest
 import torch
 import transformers
 
 from maskline.core.errors import UserError
-from maskline.core.storage import MANIFEST, fresh_directory, read_csv, read_json, sha256, write_manifest
+from maskline.core.storage import read_csv, read_json
 from maskline.dataset.read import read_dataset
-from maskline.finetuning.run import Paths, finetune
-from maskline.finetuning.score import load_model, score
+from maskline.finetuning.score import load_model
 from maskline.inference.predict import load_predictor
 from maskline.model.directory import load_encoder, read_model
 from maskline.model.inputs import layout_of
@@ -18,10 +16,10 @@ from maskline.tasks.spans.task import make_task
 from maskline.tasks.spans.use import ARCHITECTURES, open_predictor
 from maskline.tokenization.load import load_tokenizer
 from tests.conftest import built_once
+from tests.tasks.small import CPU, score_as_both, train
 from tests.tasks.spans.asked import params, record, write, write_records
 from tests.tiny import write_tokenizer
 
-CPU = torch.device("cpu")
 RECIPE = {
     "optimizer": "adamw",
     "peak_lr": 0.01,
@@ -60,10 +58,7 @@ def _trained(tmp_path_factory):
         write_tokenizer(root / "tokenizer")
         path = write_records(root / "questions.jsonl", questions(240))
         write(root / "task", path, validation_fraction=0.1, test_fraction=0.1)
-        with pytest.MonkeyPatch.context() as patched:
-            patched.chdir(root)  # where `.runs` and `.timings` go
-            paths = Paths(root / "task", root / "tokenizer", root / "model", root / "reports")
-            finetune("qa", make_task, SETTINGS.finetuning("qa"), paths, CPU)
+        train(root, "qa", make_task, SETTINGS)
 
     return built_once(tmp_path_factory, "answers", build)
 
@@ -142,14 +137,7 @@ def test_the_pooler_that_nothing_trained_stays_out(trained):
 
 
 def test_the_task_is_scored_beside_what_it_is_held_against(trained, tmp_path):
-    """The model stands for both, as if it had been fine-tuned from an empty folder."""
-    root, folder = shutil.copytree(trained, tmp_path / "root"), tmp_path / "reports"
-    pretrained = fresh_directory(root / "pretrained")
-    write_manifest(pretrained, {})
-    write_manifest(root / "model", {"inputs": {"pretrained": sha256(pretrained / MANIFEST)}})
-    models = {"pretrained": root / "model", "scratch": root / "model"}
-    data, tokenizer, recipe = root / "task", root / "tokenizer", SETTINGS.task("qa").finetune
-    result = score("qa", make_task, recipe, data, tokenizer, pretrained, models, folder, folder / "score", CPU)
+    folder, result = score_as_both(trained, tmp_path, "qa", make_task, SETTINGS.task("qa").finetune)
     assert list(result.metrics) == [
         *("loss", "f1", "exact_match", "scratch_loss", "scratch_f1", "scratch_exact_match"),
         *("first_sentence_f1", "first_sentence_exact_match"),

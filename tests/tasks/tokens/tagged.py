@@ -1,18 +1,17 @@
 """Tagged sentences, and a tokenizer that cuts some of their words into pieces."""
 
-import copy
 import json
 
 from maskline.dataset.write import write_dataset
 from maskline.settings.files import read_yaml
-from maskline.settings.params import parse
 from maskline.tasks.tokens.examples import Examples
 from maskline.tokenization.special import SPECIAL_TOKENS
 from maskline.vocabulary.normalization import normalizer
 from maskline.vocabulary.save import save
 from maskline.vocabulary.wordpiece import from_vocabulary
 from tests.project import ROOT
-from tests.tiny import set_key, settings, tokenizer_params
+from tests.tasks.small import parameters
+from tests.tiny import tokenizer_params
 
 FILE = read_yaml(ROOT / "tasks" / "ner.yaml")
 LABELS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
@@ -22,14 +21,7 @@ PLAY, ING, ED, THE, PARIS, IAN, NEW, YORK, ANN, DOT = range(5, 15)
 
 def params(changes=None):
     """Return parameters with one task, `ner`; a key such as `ner:dataset.types` is one of its file."""
-    own = {key: value for key, value in (changes or {}).items() if not key.startswith("ner:")}
-    content, _ = settings(own)
-    file = copy.deepcopy(FILE)
-    values = {"ner:dataset.types": ["LOC", "PER"], **(changes or {})}
-    for key, value in values.items():
-        if key.startswith("ner:"):
-            set_key(file, key.removeprefix("ner:"), value)
-    return parse(content | {"tasks": {"ner": "tokens"}}, {"ner": file})
+    return parameters("ner", "tokens", FILE, {"ner:dataset.types": ["LOC", "PER"], **(changes or {})})
 
 
 def dataset(**changes):

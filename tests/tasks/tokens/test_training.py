@@ -1,23 +1,21 @@
 import random
-import shutil
 
 import pytest
 import torch
 import transformers
 
-from maskline.core.storage import MANIFEST, fresh_directory, read_csv, read_json, sha256, write_manifest
+from maskline.core.storage import read_csv, read_json
 from maskline.dataset.read import read_dataset
-from maskline.finetuning.run import Paths, finetune
-from maskline.finetuning.score import load_model, score
+from maskline.finetuning.score import load_model
 from maskline.model.directory import load_encoder, read_model
 from maskline.tasks.tokens.tagging import logits_of
 from maskline.tasks.tokens.task import make_task
 from maskline.tokenization.load import load_tokenizer
 from tests.conftest import built_once
+from tests.tasks.small import CPU, score_as_both, train
 from tests.tasks.tokens.tagged import LABELS, params, write, write_sentences
 from tests.tiny import write_tokenizer
 
-CPU = torch.device("cpu")
 FIGURES = ["f1", "precision", "recall", "exact_f1", "partial_f1"]
 RECIPE = {
     "epochs": 16,
@@ -60,10 +58,7 @@ def _trained(tmp_path_factory):
         write_tokenizer(root / "tokenizer")
         path = write_sentences(root / "sentences.jsonl", sentences(90))
         write(root / "task", path, validation_fraction=0.1, test_fraction=0.1)
-        with pytest.MonkeyPatch.context() as patched:
-            patched.chdir(root)  # where `.runs` and `.timings` go
-            paths = Paths(root / "task", root / "tokenizer", root / "model", root / "reports")
-            finetune("ner", make_task, SETTINGS.finetuning("ner"), paths, CPU)
+        train(root, "ner", make_task, SETTINGS)
 
     return built_once(tmp_path_factory, "tagger", build)
 
@@ -127,14 +122,7 @@ def test_the_pooler_that_nothing_trained_stays_out(trained):
 
 
 def scored(trained, tmp_path, recipe):
-    """Score the model as both, as if it had been fine-tuned from an empty folder; return the reports and the result."""
-    root, folder = shutil.copytree(trained, tmp_path / "root"), tmp_path / "reports"
-    pretrained = fresh_directory(root / "pretrained")
-    write_manifest(pretrained, {})
-    write_manifest(root / "model", {"inputs": {"pretrained": sha256(pretrained / MANIFEST)}})
-    models = {"pretrained": root / "model", "scratch": root / "model"}
-    data, tokenizer = root / "task", root / "tokenizer"
-    return folder, score("ner", make_task, recipe, data, tokenizer, pretrained, models, folder, folder / "score", CPU)
+    return score_as_both(trained, tmp_path, "ner", make_task, recipe)
 
 
 def test_the_task_is_scored_beside_what_it_is_held_against(trained, tmp_path):

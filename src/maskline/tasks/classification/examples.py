@@ -14,13 +14,12 @@ from maskline.core.errors import UserError, one_line, quoted
 from maskline.corpus.split import TaskSplit
 from maskline.dataset.source import HIDDEN, Part, Reader
 from maskline.dataset.write import Example, Facts, Row
-from maskline.records.files import Record, field, read_csv, read_jsonl, read_parquet, read_tsv
+from maskline.records.files import TABLES, Record, field
 from maskline.tasks.classification.cleaning import clean_example, label_key
 
 if TYPE_CHECKING:
     from maskline.tasks.classification.settings import ClassificationDataset
 
-READERS: dict[str, Reader] = {".csv": read_csv, ".tsv": read_tsv, ".jsonl": read_jsonl, ".parquet": read_parquet}
 TEXTS, LABEL = ("text", "second"), "label"
 
 _RETWEET = re.compile(r"\b[rm]t\s+(?=@)")
@@ -51,7 +50,7 @@ class Examples:
 
     def readers(self, settings: "ClassificationDataset") -> Mapping[str, Reader]:  # noqa: ARG002  # the same for all
         """Return the readers of files with columns."""
-        return READERS
+        return TABLES
 
     def read(self, part: Part, settings: "ClassificationDataset", dropped: Counter[str]) -> Iterator[Example]:
         """Yield the texts of the labels in `settings`.

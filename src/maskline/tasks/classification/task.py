@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from maskline.core.scores import FigureSpec, wilson
 from maskline.dataset.read import Columns, Dataset
+from maskline.finetuning.bootstrap import bounds
 from maskline.finetuning.task import Baseline, Case, Details, Metrics, Pretrained, Table, label_config
 from maskline.model.heads import EncoderModel
 from maskline.model.settings import ModelParams
@@ -178,7 +179,7 @@ class Classification:
             [FigureSpec("confusion", "matrix", "confusion.csv", "confusion", x="predicted", y="label", value="count")],
             {
                 "accuracy": wilson(right, int(matrix.sum())),
-                "macro_f1": (float(np.quantile(macro_f1, 0.025)), float(np.quantile(macro_f1, 0.975))),
+                "macro_f1": bounds(macro_f1),
             },
             warnings,
             self._cases(examples, encoded.labels, predictions),

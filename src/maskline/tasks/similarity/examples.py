@@ -19,7 +19,7 @@ from maskline.corpus.articles import clean_line
 from maskline.corpus.split import TaskSplit
 from maskline.dataset.source import Part, Reader
 from maskline.dataset.write import Example, Facts, Row
-from maskline.records.files import Record, field, open_text, read_csv, read_jsonl, read_parquet, read_tsv
+from maskline.records.files import TABLES, Record, field, open_text
 
 if TYPE_CHECKING:
     from maskline.tasks.similarity.settings import SimilarityDataset
@@ -77,10 +77,9 @@ class Examples:
 
     def readers(self, settings: "SimilarityDataset") -> Mapping[str, Reader]:
         """Return the readers of files with columns, whose names are in the files or in `settings`."""
-        named = {".csv": read_csv, ".tsv": read_tsv}
-        if settings.columns is not None:
-            named = dict.fromkeys(named, partial(read_headless, columns=settings.columns))
-        return {**named, ".jsonl": read_jsonl, ".parquet": read_parquet}
+        if settings.columns is None:
+            return TABLES
+        return TABLES | dict.fromkeys((".csv", ".tsv"), partial(read_headless, columns=settings.columns))
 
     def read(self, part: Part, settings: "SimilarityDataset", dropped: Counter[str]) -> Iterator[Example]:
         """Yield the pairs; those without a score, and those with an empty text once it is cleaned, are left out.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maskline.finetuning.bootstrap import RESAMPLES, bounds
 from maskline.finetuning.task import Metrics
 from maskline.tasks.similarity.pairs import Answers, offered
 
@@ -15,8 +16,6 @@ DIGITS = 6
 """To so many digits cosines are compared: vectors in float32 give no more, and what is equal has to be equal."""
 CHUNK = 1 << 22
 """Cosines that are in memory at once."""
-RESAMPLES = 1000
-"""Test sets that the bootstrap draws (Efron & Tibshirani 1993, ch. 13), always the same ones."""
 Numbers = NDArray[np.float64]
 Vectors = Any
 """(T, D) vectors of length 1, or 0 where there is none: an array, or a sparse one of SciPy's."""
@@ -78,22 +77,14 @@ def correlation_intervals(gold: Numbers, found: Numbers) -> dict[str, tuple[floa
     draws = np.random.default_rng(0)
     samples = (draws.integers(len(gold), size=len(gold)) for _ in range(RESAMPLES))
     drawn = [correlations(gold[rows], found[rows]) for rows in samples]
-    return {name: _bounds([scores[name] for scores in drawn]) for name in drawn[0]}
+    return {name: bounds([scores[name] for scores in drawn]) for name in drawn[0]}
 
 
 def mrr_interval(found_at: NDArray[np.int64]) -> tuple[float, float]:
     """Return the confidence interval of the mean reciprocal rank by drawing pairs again and again."""
     draws = np.random.default_rng(0)
     samples = (draws.integers(len(found_at), size=len(found_at)) for _ in range(RESAMPLES))
-    return _bounds([float((1 / found_at[rows]).mean()) for rows in samples])
-
-
-def _bounds(drawn: list[float]) -> tuple[float, float]:
-    """Return where the middle 95 % of what was drawn lies; a draw that gives no number is none."""
-    numbers = [value for value in drawn if value == value]  # noqa: PLR0124  # NaN does not
-    if not numbers:
-        return float("nan"), float("nan")
-    return float(np.quantile(numbers, 0.025)), float(np.quantile(numbers, 0.975))
+    return bounds([float((1 / found_at[rows]).mean()) for rows in samples])
 
 
 def _parts(rows: NDArray[np.int64], width: int) -> Iterator[NDArray[np.int64]]:

@@ -192,7 +192,7 @@ class Similarity:
         """Return averaged token embeddings, TF-IDF, and the encoder as it was pretrained."""
         train = dataset.splits["train"]
         encoded = self.encode(dataset.splits["test"], pretrained.tokenizer, self.recipe.max_seq_length)
-        encoder = load_encoder(pretrained.directory).to(pretrained.device)
+        encoder = load_encoder(pretrained.directory, pretrained.stage).to(pretrained.device)
         model = SimilarityModel(encoder.params, encoder.vocab_size)
         model.encoder = encoder
         texts = encoded.pairs.texts

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from maskline.core.scores import FigureSpec
 from maskline.dataset.read import Columns, Dataset
+from maskline.finetuning.bootstrap import bounds, drawn
 from maskline.finetuning.task import Baseline, Case, Details, Metrics, Pretrained, Table
 from maskline.model.heads import EncoderModel
 from maskline.model.inputs import move
@@ -27,8 +28,6 @@ from maskline.tokenization.load import LoadedTokenizer
 if TYPE_CHECKING:
     from maskline.tasks.spans.settings import SpansRecipe
 
-RESAMPLES = 1000
-"""Test sets that the bootstrap draws (Efron & Tibshirani 1993, ch. 13), always the same ones."""
 LENGTHS = (250, 500, 1000, 2000)
 """Characters of a context up to which its questions are scored together."""
 AROUND = 120
@@ -259,13 +258,8 @@ def _table(columns: Sequence[str], groups: Sequence[tuple[int, str]], scores: ND
 
 def _intervals(scores: NDArray[np.float64]) -> dict[str, tuple[float, float]]:
     """Return the confidence intervals of the means of (Q, 2) scores by drawing questions again and again."""
-    count = len(scores)
-    times = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
-    means = (times @ scores / count).T
-    return {
-        name: (float(np.quantile(column, 0.025)), float(np.quantile(column, 0.975)))
-        for name, column in zip(SCORES, means, strict=True)
-    }
+    means = (drawn(len(scores)) @ scores / len(scores)).T
+    return {name: bounds(values) for name, values in zip(SCORES, means, strict=True)}
 
 
 def _case(

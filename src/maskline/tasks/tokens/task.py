@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from maskline.core.scores import FigureSpec
 from maskline.dataset.read import Columns, Dataset
+from maskline.finetuning.bootstrap import bounds, drawn
 from maskline.finetuning.settings import FinetuneParams
 from maskline.finetuning.task import Baseline, Case, Details, Metrics, Pretrained, Table, label_config
 from maskline.model.heads import EncoderModel
@@ -25,9 +26,6 @@ from maskline.tasks.tokens.model import TokenModel
 from maskline.tasks.tokens.tagging import WordBatch, batch_of, best_tags, logits_of, word_scores
 from maskline.tasks.tokens.windows import Windows, read_words
 from maskline.tokenization.load import LoadedTokenizer
-
-RESAMPLES = 1000
-"""Test sets that the bootstrap draws (Efron & Tibshirani 1993, ch. 13), always the same ones."""
 
 
 @dataclass(frozen=True)
@@ -236,14 +234,13 @@ def _intervals(counts: NDArray[np.int64]) -> dict[str, tuple[float, float]]:
 
     `counts` are the entities found rightly, found, and there, of each sentence: (N, 3).
     """
-    times = np.random.default_rng(0).multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=RESAMPLES)
-    correct, predicted, gold = (times @ counts).T
+    correct, predicted, gold = (drawn(len(counts)) @ counts).T
     scores = {
         "f1": 2 * correct / np.maximum(1, predicted + gold),
         "precision": correct / np.maximum(1, predicted),
         "recall": correct / np.maximum(1, gold),
     }
-    return {name: (float(np.quantile(x, 0.025)), float(np.quantile(x, 0.975))) for name, x in scores.items()}
+    return {name: bounds(values) for name, values in scores.items()}
 
 
 def _spelled(found: Iterable[Entity]) -> str:
