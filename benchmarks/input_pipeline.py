@@ -8,8 +8,8 @@ from benchmarks.corpus import reference_data
 from benchmarks.measure import Row, against, interleaved, measured
 from benchmarks.ours import Ours
 from benchmarks.report import cores
-from maskline.pretraining.inputs import to_inputs
 from maskline.settings.params import PARAMS, load
+from maskline.training.inputs import to_inputs
 
 SUBJECT = "input pipeline"
 TOKENS_PER_SECOND = 2_000_000

@@ -10,9 +10,9 @@ from maskline.examples.premasked import read_premasked
 from maskline.model.directory import load_pretraining_model
 from maskline.model.heads import pretraining_losses
 from maskline.pretraining import scores
-from maskline.pretraining.inputs import to_inputs
 from maskline.pretraining.scores import perplexity, pretraining_metrics, pretraining_sums
 from maskline.tokenization.load import load_tokenizer
+from maskline.training.inputs import to_inputs
 
 CPU = torch.device("cpu")
 

@@ -12,8 +12,8 @@ from torch import nn
 from maskline.core.errors import UserError
 from maskline.core.labels import IGNORE_INDEX
 from maskline.model.heads import pretraining_losses
-from maskline.pretraining.inputs import to_inputs
 from maskline.training import loop
+from maskline.training.inputs import to_inputs
 from maskline.training.loop import Progress, _accumulate
 from tests.tiny import tiny_params
 from tests.training.runs import CPU, Objective, newest_state, run, run_in_parts, same

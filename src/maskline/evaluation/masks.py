@@ -10,8 +10,8 @@ from maskline.core.labels import IGNORE_INDEX
 from maskline.examples.batches import PretrainingBatch
 from maskline.model.heads import PretrainingModel
 from maskline.model.modes import evaluating
-from maskline.pretraining.inputs import to_inputs
 from maskline.tokenization.load import SpecialIds
+from maskline.training.inputs import to_inputs
 
 MASK = "[MASK]"
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from maskline.core.storage import append_csv, fingerprint, read_csv, read_json, write_csv, write_json
 from maskline.corpus.split import TaskSplit
 from maskline.dataset.read import ID, Columns, Dataset, read_dataset
 from maskline.examples.draws import key, permute
-from maskline.finetuning.run import Paths, cadence_of, prepare
+from maskline.finetuning.run import Paths, cadence_of, learn_texts, prepare
 from maskline.finetuning.settings import FinetuneParams, FinetuningSettings
 from maskline.finetuning.task import AnyTask, Pretrained, TaskFactory
 from maskline.tokenization.load import load_tokenizer
@@ -50,7 +51,8 @@ def learning_curve(
 
     The examples of a seed are those that a hash of it draws, and the fewer are among the more. As many are there to
     choose the epoch on, from the validation split. Networks start from the pretrained encoder and from random weights;
-    beside them stand the task's baselines that have its first score. A run that was interrupted goes on.
+    beside them stand the task's baselines that have its first score. With `text_epochs` the pretrained encoder first
+    reads the texts of all examples, which need no label. A run that was interrupted goes on.
 
     Args:
         name: of the task.
@@ -70,13 +72,20 @@ def learning_curve(
     params = {**settings.model_dump(include={"model"}), "finetune": recipe.model_dump()}
     identity = identity_of(f"learning curve {name}", params, inputs | {"pretrained": paths.pretrained})
     done = _begun(paths.reports, fingerprint(identity))
+    encoders: dict[int, dict[str, Tensor]] = {}
     for size in [*(size for size in sizes if size < total), total]:
         for seed in range(seeds):
             part = _drawn(dataset, size, seed)
             for model, where in {"pretrained": paths, SCRATCH: replace(paths, pretrained=None)}.items():
                 if (str(size), str(seed), model) not in done:
                     own = settings.model_copy(update={"seed": seed})
-                    value = _trained(f"{name} from {size:,} labels", task, part, own, recipe, where, identity, device)
+                    if where.pretrained and recipe.text_epochs and seed not in encoders:
+                        of_all = prepare(task, dataset, own, recipe, where, device)
+                        learn_texts(name, of_all, own, recipe, where)
+                        encoders[seed] = of_all.model.encoder.state_dict()
+                    encoder = encoders.get(seed) if where.pretrained else None
+                    title = f"{name} from {size:,} labels"
+                    value = _trained(title, task, part, own, recipe, where, encoder, identity, device)
                     _append(paths.reports, size, seed, {model: value})
             if not any(row[:2] == (str(size), str(seed)) and row[2] not in {"pretrained", SCRATCH} for row in done):
                 rules = task.baselines(part, Pretrained(paths.pretrained, settings.encoder.stage, tokenizer, device))
@@ -121,11 +130,14 @@ def _trained(
     settings: FinetuningSettings,
     recipe: FinetuneParams,
     paths: Paths,
+    encoder: Mapping[str, Tensor] | None,
     identity: Mapping[str, Any],
     device: torch.device,
 ) -> float:
-    """Return the score of a network on the test split."""
+    """Return the score of a network on the test split; it starts from `encoder` where one is given."""
     objective = prepare(task, dataset, settings, recipe, paths, device)
+    if encoder is not None:
+        objective.model.encoder.load_state_dict(encoder)
     steps = recipe.total_steps(objective.updates)
     chosen = {"seed": settings.seed, "labels": len(dataset.splits["train"][ID]), "start": paths.start}
     with (

@@ -16,12 +16,14 @@ from maskline.examples.draws import key
 from maskline.finetuning.objective import FinetuningObjective
 from maskline.finetuning.settings import FinetuneParams, FinetuningSettings
 from maskline.finetuning.task import AnyTask, Encoded, TaskFactory
+from maskline.finetuning.texts import TextsObjective
 from maskline.model.directory import (
     ENCODER,
     POOLER,
     TokenizerFiles,
     data_table,
     export,
+    load_pretraining_model,
     model_card,
     read_model,
     read_shape,
@@ -88,6 +90,7 @@ def finetune(
     stage = f"{'finetune' if paths.pretrained else 'scratch'} {name}"
     is_main = distributed.rank() == 0
     identity = _identity(stage, settings, recipe, paths)
+    texts = learn_texts(name, objective, settings, recipe, paths) if recipe.text_epochs and paths.pretrained else None
     with (
         process_reporter(stage, steps, settings.compute) as reporter,
         ResumableRun(identity, reporter.say, exclusive=is_main) as run,
@@ -102,7 +105,7 @@ def finetune(
                 sweep(paths.reports / report)
         result = train(objective, recipe, steps, cadence, settings.seed, run, reporter, loaders)
         if is_main:
-            write_reports(paths.reports, result.progress, objective, steps, dataset)
+            write_reports(paths.reports, result.progress, objective, steps, dataset, texts)
             write_timing(stage, result.progress.seconds)
             objective.model.load_state_dict(result.best_weights)
             best = result.progress.best_row()
@@ -140,6 +143,48 @@ def prepare(
     return FinetuningObjective(task, model, training, validation, recipe, settings.seed, device)
 
 
+def learn_texts(
+    name: str, objective: FinetuningObjective, settings: FinetuningSettings, recipe: FinetuneParams, paths: Paths
+) -> list[Metrics]:
+    """Go on with masked tokens on the texts of the task `name`, and give its encoder to the network of `objective`.
+
+    An interrupted run goes on. Returned are the scores on the texts of the validation split, before it and after each
+    epoch.
+
+    Raises:
+        UserError: the pretrained model has no head for masked tokens, training diverged, or it was interrupted.
+    """
+    assert paths.pretrained is not None
+    stage, recipe = f"texts {name}", recipe.on_texts()
+    model = load_pretraining_model(paths.pretrained, settings.encoder.stage, dropout=recipe.dropout)
+    place(model, settings.compute, objective.device)
+    texts = TextsObjective(
+        model,
+        objective.training.texts,
+        objective.validation.texts,
+        load_tokenizer(paths.tokenizer),
+        recipe,
+        settings.seed,
+        objective.device,
+    )
+    steps, every = recipe.total_steps(texts.updates), texts.updates(1)
+    with (
+        process_reporter(stage, steps, settings.compute) as reporter,
+        ResumableRun(_identity(stage, settings, recipe, paths), reporter.say, exclusive=distributed.rank() == 0) as run,
+    ):
+        reporter.say(f"{stage}: {len(texts.training):,} texts, {steps} steps, on masked tokens")
+        before = {"step": 0, "epoch": 0.0, **texts.evaluate()}
+        cadence = Cadence(every, every, LOG_EVERY)
+        loaders = choose_loaders(settings.compute, objective.device)
+        result = train(texts, recipe, steps, cadence, settings.seed, run, reporter, loaders)
+        if distributed.rank() == 0:
+            write_timing(stage, result.progress.seconds)
+            run.finish()
+    model.load_state_dict(result.best_weights)
+    objective.model.encoder.load_state_dict(model.encoder.state_dict())
+    return [before, *result.progress.validation]
+
+
 def cadence_of(recipe: FinetuneParams, objective: FinetuningObjective) -> Cadence:
     """Return how often a run is scored, saved and logged."""
     every = recipe.evaluate_every(objective.updates)
@@ -147,9 +192,14 @@ def cadence_of(recipe: FinetuneParams, objective: FinetuningObjective) -> Cadenc
 
 
 def write_reports(
-    directory: Path, progress: Progress, objective: FinetuningObjective, steps: int, dataset: Dataset
+    directory: Path,
+    progress: Progress,
+    objective: FinetuningObjective,
+    steps: int,
+    dataset: Dataset,
+    texts: list[Metrics] | None = None,
 ) -> None:
-    """Write curves and metrics of a finished run of `steps` planned updates."""
+    """Write curves and metrics of a finished run of `steps` planned updates, and the scores of `learn_texts`."""
     encoded: dict[TaskSplit, Encoded] = {"train": objective.training, "validation": objective.validation}
     write_csv(directory / "train.csv", progress.train, objective.train_columns, missing=GAP)
     write_csv(directory / "validation.csv", progress.validation, objective.validation_columns, missing=GAP)
@@ -161,6 +211,8 @@ def write_reports(
         "cut": {split: part.cut for split, part in encoded.items()},
         "unk_rate": {split: part.unk_rate for split, part in encoded.items()},
     }
+    if texts is not None:
+        metrics["texts"] = texts
     if progress.step < steps:
         metrics["planned_steps"] = steps
     write_json(directory / "metrics.json", metrics)

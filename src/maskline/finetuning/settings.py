@@ -5,7 +5,8 @@ from typing import Literal
 
 from pydantic import SerializeAsAny
 
-from maskline.core.section import Count, Dropout, Language, Section, Seed, SequenceLength
+from maskline.core.section import Count, Dropout, Language, Natural, Positive, Section, Seed, SequenceLength
+from maskline.examples.settings import MaskRate
 from maskline.model.settings import ModelParams
 from maskline.training.settings import ComputeParams, OptimizerParams
 
@@ -18,6 +19,21 @@ class FinetuneParams(OptimizerParams):
     min_steps: Count | None = None
     """Updates at least: where `epochs` have fewer, more epochs are run, and scores are taken as often as without them.
     A run of `steps` has as many as it says. None: `epochs` as they are."""
+    text_epochs: Natural
+    """Epochs over the texts of the train split before their labels are read, on masked tokens, as in pretraining.
+    0: none. What starts from random weights has none."""
+    text_peak_lr: Positive
+    """`peak_lr` of these epochs; what has no name of its own here is as with labels."""
+    text_matrix_lr: Positive
+    text_mask_rate: MaskRate
+    """Share of the tokens to predict in these epochs."""
+
+    def on_texts(self) -> "FinetuneParams":
+        """Return the recipe of the epochs on texts."""
+        rates = {"peak_lr": self.text_peak_lr, "matrix_lr": self.text_matrix_lr}
+        return self.model_copy(
+            update=rates | {"steps": None, "epochs": self.text_epochs, "min_steps": None, "patience": None}
+        )
 
     def total_epochs(self, updates: Callable[[int], int]) -> int:
         """Return the epochs of a run by `epochs`; `updates` says how many updates some epochs take."""

@@ -15,6 +15,7 @@ from maskline.dataset.read import Columns, Dataset
 from maskline.model.heads import EncoderModel
 from maskline.model.settings import ModelParams
 from maskline.tokenization.load import LoadedTokenizer
+from maskline.tokenization.texts import EncodedTexts
 
 Metrics = dict[str, float]
 
@@ -25,6 +26,10 @@ class Encoded(Protocol):
     @property
     def sizes(self) -> NDArray[np.int64]:
         """(N,) tokens of each sequence: an example is one or, where it is read in windows, several."""
+
+    @property
+    def texts(self) -> EncodedTexts:
+        """What the model reads, without the answers."""
 
     @property
     def cut(self) -> int:

@@ -166,8 +166,10 @@ def read_shape(directory: Path) -> tuple[ModelParams, int] | None:
         ) from None
 
 
-def load_pretraining_model(directory: Path, stage: str = "pretrain") -> PretrainingModel:
+def load_pretraining_model(directory: Path, stage: str = "pretrain", *, dropout: float = 0.0) -> PretrainingModel:
     """Return the pretrained model in `directory`, which `stage` wrote; what was trained without NSP lacks its head.
+
+    `dropout` is that of further training.
 
     Raises:
         UserError: the directory is incomplete or damaged, or holds a fine-tuned model.
@@ -175,7 +177,7 @@ def load_pretraining_model(directory: Path, stage: str = "pretrain") -> Pretrain
     saved = read_model(directory, stage)
     if not any(name.startswith(MLM) for name in saved.weights):
         raise UserError(f"{directory} has no masked-language-model head: give the directory of a pretrained model")
-    model = PretrainingModel(saved.params, saved.vocab_size)
+    model = PretrainingModel(saved.params.model_copy(update={"dropout": dropout}), saved.vocab_size)
     saved.copy_into(model, may_lack=(POOLER, NSP))
     return model
 

@@ -9,11 +9,11 @@ from maskline.core.labels import IGNORE_INDEX
 from maskline.examples.batches import PretrainingBatch, PretrainingBatches
 from maskline.examples.premasked import PremaskedSet
 from maskline.model.heads import PretrainingModel
-from maskline.pretraining.inputs import to_inputs
 from maskline.pretraining.phases import Phases
 from maskline.pretraining.scores import pretraining_metrics, pretraining_sums
 from maskline.pretraining.settings import PretrainingSettings
 from maskline.training import distributed
+from maskline.training.inputs import to_inputs
 from maskline.training.loop import Metrics
 
 TRAIN_COLUMNS = ("step", "epoch", "tokens", "lr", "mlm_loss", "nsp_loss", "loss", "grad_norm")

@@ -9,8 +9,8 @@ from maskline.core.labels import IGNORE_INDEX
 from maskline.examples.premasked import PremaskedSet
 from maskline.model.heads import PretrainingModel
 from maskline.model.modes import evaluating
-from maskline.pretraining.inputs import to_inputs
 from maskline.tokenization.load import SpecialIds
+from maskline.training.inputs import to_inputs
 
 BATCH_TOKENS = 8192
 """Tokens that are scored at once, padding included; a longer example is scored alone."""

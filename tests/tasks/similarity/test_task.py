@@ -31,6 +31,7 @@ def _tokenizer(tmp_path_factory):
 def test_the_objective_on_scores_trains_on_all_pairs(tokenizer):
     encoded = COSINE.encode(PAIRS, tokenizer, 12)
     assert encoded.sizes.tolist() == [7, 8, 6, 6]
+    assert [row.tolist() for row in encoded.texts.input_ids][:3] == [[2, 5, 6, 3], [2, 8, 3], [2, 7, 3]]
     batch = COSINE.batch(encoded, np.array([2, 0]))
     assert batch.texts.input_ids.tolist() == [2, 5, 6, 3, 2, 7, 3]  # each text once
     assert (batch.questions.tolist(), batch.answers.tolist()) == ([1, 0], [1, 1])

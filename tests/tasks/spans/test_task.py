@@ -47,7 +47,9 @@ def test_targets_are_of_the_first_answer_in_each_window(tokenizer):
     assert encoded.sizes.tolist() == [10, 10, 7, 10, 9, 7, 10, 10]
     assert encoded.answers == QUESTIONS["answers"]
     assert (encoded.cut, encoded.unk_rate) == (0, 0)
-    batch = TASK.batch(encoded, np.array([6, 2]))
+    batch, texts = TASK.batch(encoded, np.array([6, 2])), encoded.texts.packed(np.array([6, 2]))
+    assert texts.input_ids.tolist() == batch.windows.input_ids.tolist()
+    assert texts.token_type_ids.tolist() == batch.windows.token_type_ids.tolist()
     assert batch.targets.tolist() == [[4, 5], [1, 1]]
     assert TASK.targets(batch) == {"loss": 4, "tokens": 17}
 

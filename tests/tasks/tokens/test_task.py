@@ -102,7 +102,9 @@ def test_however_long_the_sentence_every_word_is_learned_once(tokenizer, length)
 
 
 def test_a_batch_has_the_sentences_of_its_rows_one_after_the_other(tokenizer):
-    batch = TASK.batch(TASK.encode(SENTENCES, tokenizer, 16), np.array([2, 0, 3]))
+    encoded, rows = TASK.encode(SENTENCES, tokenizer, 16), np.array([2, 0, 3])
+    batch = TASK.batch(encoded, rows)
+    assert encoded.texts.packed(rows).input_ids.tolist() == batch.words.input_ids.tolist()
     assert batch.words.input_ids.tolist() == [CLS, YORK, SEP, CLS, ANN, PLAY, ED, DOT, SEP, CLS, PARIS, PARIS, SEP]
     assert batch.words.lengths.tolist() == [3, 6, 4]
     assert batch.words.positions.tolist() == [1, 4, 5, 7, 10, 11]

@@ -49,7 +49,7 @@ from maskline.tasks.similarity.pairs import (
     unit_vectors,
 )
 from maskline.tokenization.load import LoadedTokenizer
-from maskline.tokenization.texts import Packed
+from maskline.tokenization.texts import EncodedTexts, Packed
 
 if TYPE_CHECKING:
     from maskline.tasks.similarity.settings import SimilarityRecipe
@@ -76,6 +76,11 @@ class LabelledPairs:
     def sizes(self) -> NDArray[np.int64]:
         """Return the tokens of each pair that the objective trains on."""
         return self.pairs.lengths[self.trained]
+
+    @property
+    def texts(self) -> EncodedTexts:
+        """The texts, each once."""
+        return self.pairs.texts
 
     @property
     def cut(self) -> int:

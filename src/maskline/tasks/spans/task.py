@@ -24,6 +24,7 @@ from maskline.tasks.spans.model import SpanModel
 from maskline.tasks.spans.reading import CONFIG, KIND, Answer, Reading, answers, log_probabilities, score_windows
 from maskline.tasks.spans.windows import ELSEWHERE, WindowBatch, Windows
 from maskline.tokenization.load import LoadedTokenizer
+from maskline.tokenization.texts import EncodedTexts
 
 if TYPE_CHECKING:
     from maskline.tasks.spans.settings import SpansRecipe
@@ -52,6 +53,11 @@ class Questions:
     def sizes(self) -> NDArray[np.int64]:
         """(W,) tokens of each window."""
         return self.windows.sizes
+
+    @property
+    def texts(self) -> EncodedTexts:
+        """The windows, each a question and a part of its context."""
+        return EncodedTexts(self.windows.input_ids, self.cut, self.unk_rate, self.windows.prefixes)
 
     @property
     def cut(self) -> int:

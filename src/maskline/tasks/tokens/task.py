@@ -26,6 +26,7 @@ from maskline.tasks.tokens.model import TokenModel
 from maskline.tasks.tokens.tagging import WordBatch, batch_of, best_tags, logits_of, word_scores
 from maskline.tasks.tokens.windows import Windows, read_words
 from maskline.tokenization.load import LoadedTokenizer
+from maskline.tokenization.texts import EncodedTexts
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class TaggedSentences:
     def sizes(self) -> NDArray[np.int64]:
         """Tokens of each sequence."""
         return self.windows.sizes
+
+    @property
+    def texts(self) -> EncodedTexts:
+        """The sequences."""
+        return EncodedTexts(self.windows.input_ids, self.cut, self.unk_rate)
 
     @property
     def cut(self) -> int:
