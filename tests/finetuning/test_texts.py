@@ -182,7 +182,10 @@ def test_an_encoder_without_a_head_for_masked_tokens_is_refused(mine):
     shutil.rmtree(mine / "out" / "best")
     shutil.copytree(mine / "tuned" / "sentiment", mine / "out" / "best")
     assert (mine / "out" / "best" / MANIFEST).exists()
-    with pytest.raises(UserError, match=r"has no masked-language-model head"):
+    with pytest.raises(
+        UserError,
+        match=r"has no masked-language-model head: .*, or set text_epochs to 0, in finetune of tasks/sentiment",
+    ):
         tune(settings(**RATES), paths(mine, "again"))
 
 

@@ -156,7 +156,10 @@ def learn_texts(
     """
     assert paths.pretrained is not None
     stage, recipe = f"texts {name}", recipe.on_texts()
-    model = load_pretraining_model(paths.pretrained, settings.encoder.stage, dropout=recipe.dropout)
+    try:
+        model = load_pretraining_model(paths.pretrained, settings.encoder.stage, dropout=recipe.dropout)
+    except UserError as error:
+        raise UserError(f"{error}, or set text_epochs to 0, in finetune of tasks/{name}.yaml") from None
     place(model, settings.compute, objective.device)
     texts = TextsObjective(
         model,
