@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from maskline.core.errors import UserError
+from maskline.core.labels import IGNORE_INDEX
 from maskline.core.storage import write_manifest
 from maskline.pretraining import run as pretraining_run
 from maskline.pretraining.objective import PretrainingObjective
@@ -74,6 +75,27 @@ def test_the_second_length_draws_other_numbers_from_the_same_seed(given):
         == given(changes | {"pretrain.final_share": 0.5}).objective.batches._of_length(24).seed
     )
     assert final != given(changes | {"seed": 8}).objective.batches._of_length(32).seed
+
+
+def test_the_final_length_has_whole_batches_of_its_own(given):
+    """The ramp ends before it, and so do the parts of a batch that a ramp begins with."""
+    growing = {"pretrain.global_batch": 12, "pretrain.initial_batch": 3, "pretrain.ramp_steps": 8}
+    phases = given(growing | {"pretrain.final_seq_length": 32, "pretrain.final_share": 0.25}).objective.batches
+    assert [phases._of_length(length).order.batch for length in (24, 32)] == [3, 12]
+
+
+@pytest.mark.parametrize("nsp", [True, False])
+def test_pairs_are_drawn_where_their_label_is_learned(given, nsp):
+    batches = given({"pretrain.nsp": nsp}).objective.batches
+    assert (batches.microbatches(0, 0.15, 4)[0].next_sentence_label != IGNORE_INDEX).any() == nsp
+
+
+def test_the_random_weights_are_those_of_the_seed(given):
+    first, again, other = (given({"seed": seed}).objective.model.state_dict() for seed in (1, 1, 2))
+    for name, tensor in first.items():
+        assert torch.equal(tensor, again[name]), name
+    for name in ("encoder.embeddings.token.weight", "encoder.layers.0.up.weight"):
+        assert not torch.equal(first[name], other[name]), name
 
 
 @pytest.mark.parametrize("native", [True, False])

@@ -66,6 +66,10 @@ def new_model(dropout=0.0):
     return model
 
 
+def test_the_dropout_before_the_head_is_the_one_asked_for():
+    assert TASK.new_model(PARAMS, len(PIECES), 0.3).dropout.p == 0.3
+
+
 def log_probabilities(model, encoded, window):
     """Return those of the candidates of a window, (C, 2), with the window alone."""
     ids = torch.from_numpy(encoded.windows.input_ids[window])

@@ -118,6 +118,10 @@ def new_model(dropout=0.0):
     return model
 
 
+def test_the_dropout_before_the_head_is_the_one_asked_for():
+    assert TASK.new_model(PARAMS, len(PIECES), 0.3).dropout.p == 0.3
+
+
 def logits_of(model, ids):
     tokens = torch.from_numpy(ids)
     return model(tokens, Layout.of(torch.tensor([len(ids)])), torch.arange(len(ids)))
