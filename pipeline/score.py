@@ -15,7 +15,7 @@ def main(
     models: InputDirectory = Path("data/models"),
     reports: OutputDirectory = Path("reports/tasks"),
 ) -> None:
-    """Score the fine-tuned model of a task on its test split.
+    """Score the fine-tuned model of a task on its test split, and on each further test that its examples have.
 
     Beside each score stands what makes it readable: the same network without pretraining, and simple rules.
     """
@@ -24,7 +24,7 @@ def main(
     settings = load(params)  # before torch is imported: a mistake in it is told at once
     chosen, encoder = settings.task(task), settings.encoder
 
-    from maskline.finetuning.score import score
+    from maskline.finetuning.score import FURTHER, score
     from maskline.training.devices import choose_device
 
     with timed(f"score@{task}"):
@@ -43,7 +43,10 @@ def main(
         )
     for warning in result.warnings:
         say(f"warning: {warning}", err=True)
+    further = result.metrics.pop(FURTHER, {})
     say(numbers(task, result.metrics))
+    for split, metrics in further.items():
+        say(numbers(f"{task}, {split}", metrics))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,19 @@ from tests.dataset.labelled import settings
         ({"text_column": []}, r"dataset.text_column is \[\]"),
         (
             {"hub": {"dataset": "a", "config": None, "revision": "b", "test_split": "train"}},
-            r"dataset.hub: train_split, validation_split and test_split must differ from one another",
+            r"dataset.hub: train_split, validation_split, test_split and further_tests must differ from one another",
+        ),
+        (
+            {"hub": {"dataset": "a", "config": None, "revision": "b", "further_tests": {"other": "test"}}},
+            r"dataset.hub: train_split, validation_split, test_split and further_tests must differ from one another",
+        ),
+        (
+            {"files.further_tests": {"test": []}},
+            r"dataset.files.further_tests.test.*: test is a split that every task has",
+        ),
+        *(
+            ({"files.further_tests": {name: []}}, rf"dataset.files.further_tests.{name}.* string should match pattern")
+            for name in ("Hard", "../hard", "two words", "")
         ),
     ],
 )

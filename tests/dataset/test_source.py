@@ -69,6 +69,13 @@ def test_the_splits_are_those_that_have_files(tmp_path):
     }  # fmt: skip
     del paths["files.validation_paths"]
     assert list(opened(**paths).parts) == ["train", "test"]
+    further = {"hard": paths["files.test_paths"], "absent": []}
+    source = opened(**{**paths, "files.test_paths": [], "files.paths": [str(tmp_path / "*.jsonl")]},
+                    **{"files.further_tests": further})  # fmt: skip
+    assert {split: [record["text"] for record in records(source, split)] for split in source.parts} == {
+        "train": ["a", "b"], "hard": ["c"],
+    }  # fmt: skip
+    assert [file["name"] for file in source.provenance["hard_inputs"]] == ["c.jsonl"]
 
 
 def test_a_file_that_is_held_out_is_not_among_those_to_train_on(tmp_path):
@@ -291,6 +298,11 @@ def test_the_splits_of_the_hub_have_the_names_that_are_given(tmp_path):
         ["test", "validation"],
     )
     assert found(train_split="extra", test_split=None)[0] == {"train": ["extra"], "validation": ["validation"]}
+    assert found(further_tests={"hard": "extra"}) == (
+        {name: [name] for name in own} | {"hard": ["extra"]},
+        {name: name for name in own} | {"hard": "extra"},
+        [],
+    )
 
 
 @pytest.mark.parametrize(
@@ -302,6 +314,10 @@ def test_the_splits_of_the_hub_have_the_names_that_are_given(tmp_path):
             r"hub.validation_split is dev: .*mood has test, train; .* or null to split one off",
         ),
         ({"test_split": "tests"}, r"hub.test_split is tests: .*mood has test, train; .* or null to split one off by a"),
+        (
+            {"further_tests": {"hard": "hard"}},
+            r"hub.further_tests.hard is hard: .*mood has test, train; name one of th",
+        ),
     ],
 )
 def test_a_split_that_the_hub_does_not_have_is_named(tmp_path, names, message):

@@ -11,7 +11,7 @@ from maskline.corpus.split import task_split_of
 from maskline.dataset.read import SPLITS, read_dataset
 from maskline.dataset.write import Example, _Kept
 from maskline.tasks.classification.examples import near_key
-from tests.dataset.labelled import LABELS, PAIRS, everything, write
+from tests.dataset.labelled import LABELS, PAIRS, everything, write, write_pairs
 
 
 def union(directory):
@@ -161,6 +161,29 @@ def test_a_split_of_the_source_is_held_out_whole_and_its_copies_are_no_training_
     names = {key: [file["name"] for file in manifest["provenance"][key]] for key in ("inputs", "test_inputs")}
     assert names == {"inputs": ["mood-paths.jsonl"], "test_inputs": ["mood-test_paths.jsonl"]}
     assert manifest["provenance"]["validation_inputs"][0]["sha256"] == sha256(tmp_path / "mood-validation_paths.jsonl")
+
+
+def test_a_further_test_is_held_out_too_and_whole(tmp_path):
+    path = write_pairs(tmp_path / "hard.jsonl", [*HELD[:3], HELD[0], ("RT @me: held 4", "good"), ("new", "bad")])
+    near = [("RT @you: held 2", "good"), ("new", "bad")]
+    held = {"test": HELD[3:]}
+    manifest = write(tmp_path / "mood", PAIRS + near, held, **{"files.further_tests": {"hard": [str(path)]}})
+    dataset = read_dataset(tmp_path / "mood", "mood")
+    assert dataset.further_tests == ["hard"]
+    assert dataset.splits["hard"]["text"] == [text for text, _ in (*HELD[:3], HELD[0])] + ["RT @me: held 4", "new"]
+    assert dataset.scored_on("hard").splits["test"] == dataset.splits["hard"]
+    assert dataset.splits["test"]["text"] == [text for text, _ in HELD[3:]]
+    assert not {text for text, _ in near} & {*dataset.splits["train"]["text"], *dataset.splits["validation"]["text"]}
+    assert manifest["splits"]["hard"].items() >= {"from": "source", "examples": 6, "near_copies": 1}.items()
+    assert manifest["splits"]["validation"]["from"] == "hash"
+    plain = write(tmp_path / "plain", PAIRS, held)
+    assert list(plain["splits"]) == list(read_dataset(tmp_path / "plain", "mood").splits) == list(SPLITS)
+
+
+def test_a_further_test_without_labels_names_the_way_out(tmp_path):
+    path = write_pairs(tmp_path / "hard.jsonl", [("a", None), ("b", None)])
+    with pytest.raises(UserError, match=r"hard.jsonl hides.*or set .*files.further_tests.hard to \[\]$"):
+        write(tmp_path / "mood", PAIRS, **{"files.further_tests": {"hard": [str(path)]}})
 
 
 def test_a_group_is_in_one_split():

@@ -2,6 +2,7 @@ import json
 import shutil
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -11,6 +12,8 @@ from maskline.core.storage import MANIFEST, read_csv, read_json, read_manifest, 
 from maskline.dataset.read import read_dataset
 from maskline.finetuning.score import score
 from maskline.model.directory import CONFIG, WEIGHTS
+from maskline.reporting.scores import to_scores
+from maskline.reporting.tables import result_rows
 from maskline.settings.params import load
 from maskline.tasks.classification.task import Classification, make_task
 from maskline.tokenization.load import load_tokenizer
@@ -197,6 +200,41 @@ def test_the_test_split_is_what_is_scored(data, recipe, monkeypatch):
     assert [len(texts) for texts in seen] == [
         read_json(data / "tasks" / "sentiment" / MANIFEST)["splits"]["test"]["examples"]
     ]
+
+
+def test_a_further_test_is_scored_beside_the_first_which_stays_as_it_is(data, recipe):
+    alone = scored(data, recipe, "alone").metrics
+    directory = data / "tasks" / "sentiment"
+    manifest, test = read_json(directory / MANIFEST), pq.read_table(directory / "test.parquet")
+    some = test.slice(0, len(test) - 1)
+    pq.write_table(some, directory / "hard.parquet")
+    write_manifest(directory, manifest | {"splits": manifest["splits"] | {"hard": {"examples": len(some)}}})
+    result = scored(data, recipe, "both")
+    further = result.metrics.pop("further_tests")
+    assert result.metrics == alone
+    assert list(further) == ["hard"]
+    assert further["hard"].keys() == alone.keys()
+    assert further["hard"]["examples"] == len(some)
+    reports = data.parent / "both" / "score"
+    before = data.parent / "alone" / "score"
+    for path in before.glob("*"):
+        assert path.name in {MANIFEST, "report.json"} or path.read_bytes() == (reports / path.name).read_bytes()
+    first, all_of = (strict(where / "report.json") for where in (before, reports))
+    count = len(first["headlines"])
+    assert all_of == first | {"headlines": all_of["headlines"]}
+    assert all_of["headlines"][:count] == first["headlines"]
+    for ours, theirs in zip(all_of["headlines"][count:], first["headlines"], strict=True):
+        assert ours["metric"] == f"further_tests.hard.{theirs['metric']}"
+        assert ours["name"] == f"{theirs['name']}, hard"
+        assert list(ours["against"]) == [f"further_tests.hard.{key}" for key in theirs["against"]]
+    rows = read_csv(reports / "hard" / "predictions.csv")
+    assert rows == read_csv(reports / "predictions.csv")[: len(some)]
+    right = sum(row["gold"] == row["predicted"] for row in rows)
+    assert further["hard"]["accuracy"] == right / len(some)
+    assert sum(int(row["count"]) for row in read_csv(reports / "hard" / "confusion.csv")) == len(some)
+    shown = result_rows([to_scores(strict(data.parent / "both" / "metrics.json"), all_of, "", "")])
+    assert [row[0] for row in shown][count] == "sentiment accuracy, hard"
+    assert shown[count][1].endswith(f", n = {len(some)})")
 
 
 def another_pretrained(data):

@@ -39,3 +39,15 @@ def test_the_model_of_finetune_has_the_scores_and_that_of_scratch_stands_beside_
     assert metrics["accuracy"] == share["negative"]
     assert metrics["scratch_accuracy"] == share["positive"]
     assert {row["predicted"] for row in read_csv(reports / "score" / "predictions.csv")} == {"negative"}
+
+
+def test_a_further_test_has_a_line_of_its_own(folder, capsys):
+    directory = folder / "data" / "tasks" / "sentiment"
+    shutil.copy(directory / "test.parquet", directory / "hard.parquet")
+    manifest = read_json(directory / MANIFEST)
+    splits = manifest["splits"]
+    write_manifest(directory, manifest | {"splits": splits | {"hard": splits["test"]}})
+    main("sentiment")
+    first, second = (line for line in capsys.readouterr().out.splitlines() if "accuracy" in line)
+    assert first.startswith("sentiment: loss ")
+    assert second == first.replace("sentiment: ", "sentiment, hard: ")

@@ -1,6 +1,6 @@
 """Reading the examples of a task that the stage `dataset` wrote."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,17 @@ class Dataset:
     """The examples of a task, and what its manifest says of them."""
 
     manifest: dict[str, Any]
-    splits: dict[TaskSplit, Columns]
+    splits: dict[str, Columns]
+    """Train, validation and test, and others that are to be scored."""
+
+    @property
+    def further_tests(self) -> list[str]:
+        """Return the names of the splits that are scored beside test."""
+        return [split for split in self.splits if split not in SPLITS]
+
+    def scored_on(self, split: str) -> "Dataset":
+        """Return the same examples with `split` in place of test."""
+        return replace(self, splits={**self.splits, "test": self.splits[split]})
 
 
 def read_dataset(directory: Path, name: str) -> Dataset:
@@ -32,4 +42,5 @@ def read_dataset(directory: Path, name: str) -> Dataset:
         UserError: the directory is not what the stage wrote.
     """
     manifest = read_manifest(directory, f"dataset@{name}")
-    return Dataset(manifest, {split: pq.read_table(directory / f"{split}.parquet").to_pydict() for split in SPLITS})
+    splits = (*SPLITS, *(split for split in manifest["splits"] if split not in SPLITS))
+    return Dataset(manifest, {split: pq.read_table(directory / f"{split}.parquet").to_pydict() for split in splits})

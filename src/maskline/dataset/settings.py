@@ -1,11 +1,22 @@
 """What the section `dataset` of every tasks/NAME.yaml has, whatever the kind of task."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from maskline.core.section import Section
+from maskline.corpus.split import TaskSplit
 from maskline.records.settings import HubPin, Wheel
+
+
+def _new(name: str) -> str:
+    if name in get_args(TaskSplit):
+        raise ValueError(f"{name} is a split that every task has: give another name")
+    return name
+
+
+FurtherTest = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$"), AfterValidator(_new)]
+"""The name of a test split beside `test`: of a file, a folder and a key of metrics.json."""
 
 
 class SampleMember(Wheel):
@@ -24,12 +35,15 @@ class DatasetHub(HubPin):
     """Held out whole. null, or validation where the dataset has none: a part of `train_split` is, by a hash."""
     test_split: str | None = "test"
     """The same, with test."""
+    further_tests: dict[FurtherTest, str] = Field(default_factory=dict)
+    """Name -> split: others that are held out whole; each is scored beside test, under its name."""
 
     @model_validator(mode="after")
     def _check_splits(self) -> Self:
-        names = [name for name in (self.train_split, self.validation_split, self.test_split) if name is not None]
+        chosen = (self.train_split, self.validation_split, self.test_split, *self.further_tests.values())
+        names = [name for name in chosen if name is not None]
         if len(set(names)) != len(names):
-            raise ValueError("train_split, validation_split and test_split must differ from one another")
+            raise ValueError("train_split, validation_split, test_split and further_tests must differ from one another")
         return self
 
 
@@ -40,6 +54,8 @@ class DatasetFiles(Section):
     """Examples to train on, without the files named below; a split that is not named there is split off by a hash."""
     validation_paths: list[str] = Field(default_factory=list)
     test_paths: list[str] = Field(default_factory=list)
+    further_tests: dict[FurtherTest, list[str]] = Field(default_factory=dict)
+    """Name -> globs: others that are held out whole; each is scored beside test, under its name. []: not there."""
 
 
 class DatasetSettings(Section):

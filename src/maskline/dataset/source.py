@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maskline.core.errors import UserError, one_line
-from maskline.corpus.split import TaskSplit
+from maskline.dataset.read import SPLITS
 from maskline.records.files import Record, describe, find, parse_csv, suffix
 from maskline.records.hub import open_dataset, stream
 from maskline.records.wheel import provenance, read_member
@@ -36,8 +36,8 @@ class Part:
 class DatasetSource:
     """Records by the split that the source puts them in, and what the manifest says about their origin."""
 
-    parts: Mapping[TaskSplit, list[Part]]
-    """`train` is always there; what is missing is split off it."""
+    parts: Mapping[str, list[Part]]
+    """`train` is always there; of `validation` and `test`, what is missing is split off it; others: further tests."""
     provenance: dict[str, Any]
     licence: str
 
@@ -78,12 +78,14 @@ def _files(section: str, settings: "DatasetSettings", readers: Mapping[str, Read
     """Return the records of files; a file that is held out is not among those to train on, whatever `paths` matches."""
     files = settings.files
     assert files is not None
-    globs: dict[TaskSplit, list[str]] = {
+    globs = {
         "train": files.paths,
         "validation": files.validation_paths,
         "test": files.test_paths,
+        **files.further_tests,
     }
     keys = {"train": "paths", "validation": "validation_paths", "test": "test_paths"}
+    keys |= {name: f"further_tests.{name}" for name in files.further_tests}
     found = {
         split: find(patterns, readers, f"{section}.files.{keys[split]}")
         for split, patterns in globs.items()
@@ -94,7 +96,7 @@ def _files(section: str, settings: "DatasetSettings", readers: Mapping[str, Read
     if not found["train"]:
         raise UserError(f"{section}.files holds out every file of paths: leave some to train on")
 
-    def part(path: Path, split: TaskSplit) -> Part:
+    def part(path: Path, split: str) -> Part:
         way_out = None if split == "train" else _way_out(f"{section}.files.{keys[split]}", "[]", split)
         return Part(str(path), readers[suffix(path)](path, settings.encoding), way_out)
 
@@ -106,8 +108,9 @@ def _files(section: str, settings: "DatasetSettings", readers: Mapping[str, Read
     )
 
 
-def _way_out(key: str, nothing: str, split: TaskSplit) -> str:
-    return f"give one with labels, or set {key} to {nothing}, and a part of the others becomes the {split} split"
+def _way_out(key: str, nothing: str, split: str) -> str:
+    instead = f", and a part of the others becomes the {split} split" if split in SPLITS else ""
+    return f"give one with labels, or set {key} to {nothing}{instead}"
 
 
 def _hub(section: str, settings: "DatasetSettings", _readers: Mapping[str, Reader]) -> DatasetSource:
@@ -116,9 +119,12 @@ def _hub(section: str, settings: "DatasetSettings", _readers: Mapping[str, Reade
     dataset = open_dataset(hub, section)
     names = _hub_splits(section, hub, list(dataset.splits))
 
-    def part(split: TaskSplit, name: str) -> Part:
+    def part(split: str, name: str) -> Part:
         records = stream(dataset.splits[name], hub.dataset, section)
-        way_out = None if split == "train" else _way_out(f"{section}.hub.{split}_split", "null", split)
+        if split in hub.further_tests:
+            way_out: str | None = f"give one with labels, or leave it out of {section}.hub.further_tests"
+        else:
+            way_out = None if split == "train" else _way_out(f"{section}.hub.{split}_split", "null", split)
         return Part(f"{hub.dataset}, split {name}", _named(records, dataset.splits[name].features or {}), way_out)
 
     return DatasetSource(
@@ -132,18 +138,18 @@ def _hub(section: str, settings: "DatasetSettings", _readers: Mapping[str, Reade
     )
 
 
-def _hub_splits(section: str, hub: "DatasetHub", there: list[str]) -> dict[TaskSplit, str]:
+def _hub_splits(section: str, hub: "DatasetHub", there: list[str]) -> dict[str, str]:
     """Return the name that each split has in the dataset; `validation` and `test` are left out where it has none.
 
     Raises:
-        UserError: a split of another name is not there, or none to train on.
+        UserError: a split of another name is not there, or none to train on, or a further test.
     """
-    chosen: dict[TaskSplit, str | None] = {
+    chosen = {
         "train": hub.train_split,
         "validation": hub.validation_split,
         "test": hub.test_split,
     }
-    names: dict[TaskSplit, str] = {}
+    names: dict[str, str] = {}
     for split, name in chosen.items():
         if name in there:
             names[split] = name
@@ -152,7 +158,13 @@ def _hub_splits(section: str, hub: "DatasetHub", there: list[str]) -> dict[TaskS
             raise UserError(
                 f"{section}.hub.{split}_split is {name}: {hub.dataset} has {one_line(', '.join(there))}; {remedy}"
             )
-    return names
+    for test, name in hub.further_tests.items():
+        if name not in there:
+            raise UserError(
+                f"{section}.hub.further_tests.{test} is {name}: {hub.dataset} has {one_line(', '.join(there))}; name "
+                "one of them, or leave it out"
+            )
+    return names | hub.further_tests
 
 
 def _named(records: Iterable[Record], features: Mapping[str, Any]) -> Iterator[Record]:

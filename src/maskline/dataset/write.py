@@ -2,8 +2,8 @@
 
 Near copies, such as retweets, stay and are counted, in one split: otherwise a model could recite what it should judge.
 
-`data/tasks/<task>/{train,validation,test}.parquet` have the columns of the kind of task, and `id`; the manifest says
-where the examples come from, how many there are, and what was left out and why.
+`data/tasks/<task>/{train,validation,test}.parquet`, and one file for each further test, have the columns of the kind of
+task, and `id`; the manifest says where the examples come from, how many there are, and what was left out and why.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from maskline.core.errors import UserError
 from maskline.core.storage import atomic, fresh_directory, write_manifest
-from maskline.corpus.split import TaskSplit, task_split_of
+from maskline.corpus.split import task_split_of
 from maskline.dataset.read import ID, SPLITS
 from maskline.dataset.source import DatasetSource, Part, Reader, open_records
 
@@ -69,7 +69,7 @@ class Examples(Protocol[S_contra]):
             UserError: a record is not what this kind needs.
         """
 
-    def facts(self, settings: S_contra, splits: Mapping[TaskSplit, Sequence[Row]], section: str) -> "Facts":
+    def facts(self, settings: S_contra, splits: Mapping[str, Sequence[Row]], section: str) -> "Facts":
         """Return what the manifest says of the examples, beside their numbers.
 
         Raises:
@@ -83,7 +83,7 @@ class Facts:
 
     dataset: Mapping[str, Any]
     """Of all, such as the labels."""
-    splits: Mapping[TaskSplit, Mapping[str, Any]]
+    splits: Mapping[str, Mapping[str, Any]]
     """Of each split, such as how often a label occurs."""
     dropped: Mapping[str, Any] = field(default_factory=dict)
     """Of records that were left out, beside what `read` has counted."""
@@ -96,15 +96,16 @@ class _Kept:
     read: int = 0
     ids: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
-    splits: dict[TaskSplit, list[Row]] = field(default_factory=lambda: {split: [] for split in SPLITS})
-    near: dict[TaskSplit, Counter[str]] = field(default_factory=lambda: {split: Counter() for split in SPLITS})
+    splits: dict[str, list[Row]] = field(default_factory=lambda: {split: [] for split in SPLITS})
+    near: dict[str, Counter[str]] = field(default_factory=lambda: {split: Counter() for split in SPLITS})
     """What near copies share -> how many examples of the split share it."""
     held_out: set[str] = field(default_factory=set)
     duplicates: int = 0
     conflicting: int = 0
 
-    def hold_out(self, split: TaskSplit, examples: Iterable[Example]) -> None:
+    def hold_out(self, split: str, examples: Iterable[Example]) -> None:
         """Take a split as the source gives it: scores are compared on it, so that all of it stays."""
+        self.splits[split], self.near[split] = [], Counter()
         for example in examples:
             self._append(split, example)
             self.held_out.add(example.key)
@@ -134,11 +135,11 @@ class _Kept:
         for example in kept.values():
             self._append(task_split_of(example.near, *fractions), example)
 
-    def near_copies(self, split: TaskSplit) -> int:
+    def near_copies(self, split: str) -> int:
         """Return how many examples of a split have a near copy before them in it."""
         return sum(count - 1 for count in self.near[split].values())
 
-    def _append(self, split: TaskSplit, example: Example) -> None:
+    def _append(self, split: str, example: Example) -> None:
         """Keep an example under an id of its own."""
         name = example.id or sha256(example.key.encode(errors="backslashreplace")).hexdigest()[:ID_DIGITS]
         self.ids[name] += 1
@@ -195,12 +196,12 @@ def write_dataset(directory: Path, name: str, settings: S_contra, examples: Exam
 def _select(source: DatasetSource, settings: S_contra, examples: Examples[S_contra]) -> _Kept:
     kept = _Kept()
 
-    def found(split: TaskSplit) -> Iterator[Example]:
+    def found(split: str) -> Iterator[Example]:
         for part in source.parts[split]:
             counted = replace(part, records=_counted(part.records, kept))
             yield from examples.read(counted, settings, kept.dropped)
 
-    for split in SPLITS:
+    for split in dict.fromkeys((*SPLITS, *source.parts)):
         if split != "train" and split in source.parts:
             kept.hold_out(split, found(split))
     fractions = tuple(
@@ -217,7 +218,7 @@ def _counted(records: Iterable[Any], kept: _Kept) -> Iterator[Any]:
         yield record
 
 
-def _check_splits(section: str, source: DatasetSource, sizes: Mapping[TaskSplit, int]) -> None:
+def _check_splits(section: str, source: DatasetSource, sizes: Mapping[str, int]) -> None:
     total = sum(sizes.values())
     for split, size in sizes.items():
         if not size:

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from maskline.core.storage import append_csv, fingerprint, read_csv, read_json, write_csv, write_json
-from maskline.corpus.split import TaskSplit
 from maskline.dataset.read import ID, Columns, Dataset, read_dataset
 from maskline.examples.draws import key, permute
 from maskline.finetuning.run import Paths, cadence_of, learn_texts, prepare
@@ -111,12 +110,11 @@ def _append(directory: Path, size: int, seed: int, scores: Mapping[str, float]) 
 
 def _drawn(dataset: Dataset, size: int, seed: int) -> Dataset:
     """Return `size` examples to train on, as many at most to choose on, and the whole test split."""
-    drawn: tuple[TaskSplit, ...] = ("train", "validation")
-    splits = {split: _some(dataset.splits[split], size, seed, split) for split in drawn}
+    splits = {split: _some(dataset.splits[split], size, seed, split) for split in ("train", "validation")}
     return Dataset(dataset.manifest, {**dataset.splits, **splits})
 
 
-def _some(columns: Columns, size: int, seed: int, split: TaskSplit) -> Columns:
+def _some(columns: Columns, size: int, seed: int, split: str) -> Columns:
     count = len(columns[ID])
     order = permute(key(seed, f"labels {split}"), np.arange(min(size, count)), count)
     rows = np.sort(order).tolist()

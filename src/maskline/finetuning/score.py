@@ -18,11 +18,11 @@ from maskline.core.storage import (
     write_json,
     write_manifest,
 )
-from maskline.dataset.read import ID, read_dataset
+from maskline.dataset.read import ID, Dataset, read_dataset
 from maskline.finetuning.cases import write_cases
 from maskline.finetuning.run import Start
 from maskline.finetuning.settings import FinetuneParams
-from maskline.finetuning.task import AnyTask, Baseline, Details, Pretrained, TaskFactory
+from maskline.finetuning.task import AnyTask, Baseline, Details, Encoded, Pretrained, TaskFactory
 from maskline.model.directory import POOLER, read_model
 from maskline.model.heads import EncoderModel
 from maskline.tokenization.load import load_tokenizer
@@ -31,6 +31,8 @@ from maskline.tokenization.model_files import check_tokenizer
 STAGES: dict[Start, str] = {"pretrained": "finetune", "scratch": "scratch"}
 EXAMPLES = "examples"
 """Key of the number of test examples."""
+FURTHER = "further_tests"
+"""Key of the numbers of test splits beside the first, by their names."""
 SCRATCH = Baseline("scratch", "without pretraining", {})
 
 
@@ -55,10 +57,11 @@ def score(
     report: Path,
     device: torch.device,
 ) -> Score:
-    """Score the task `name` on its test split.
+    """Score the task `name` on its test split, and on each further test that its examples have.
 
     Writes the numbers to the folder `metrics`, and to a new directory `report` the tables, and which numbers to look at
-    first beside what they are held against.
+    first beside what they are held against. A further test has its tables in a folder of `report`, and its numbers
+    under `further_tests`, by its name.
 
     Args:
         name: of the task.
@@ -78,56 +81,104 @@ def score(
     """
     dataset, loaded = read_dataset(data, name), load_tokenizer(tokenizer)
     task = make_task(recipe, dataset.manifest)
-    test = task.encode(dataset.splits["test"], loaded, recipe.max_seq_length)
-    predictions = {}
+    encoded = {
+        split: task.encode(dataset.splits[split], loaded, recipe.max_seq_length)
+        for split in ("test", *dataset.further_tests)
+    }
+    predictions: dict[Start, dict[str, Any]] = {}
     for start, directory in models.items():
         model = load_model(task, directory, f"{STAGES[start]}@{name}", data).to(device)
         check_tokenizer(directory, tokenizer, f"{STAGES[start]}@{name}")
-        predictions[start] = task.predict(model, test, device)
+        predictions[start] = {split: task.predict(model, part, device) for split, part in encoded.items()}
     check_start(models["pretrained"], f"{STAGES['pretrained']}@{name}", pretrained, pretrained_by)
-    scores: dict[str, float] = task.scores(test, predictions["pretrained"])
+    encoder = Pretrained(pretrained, pretrained_by, loaded, device)
+    outcomes = {
+        split: _outcome(
+            task, dataset.scored_on(split), part, {start: predictions[start][split] for start in models}, encoder
+        )
+        for split, part in encoded.items()
+    }
+    test = outcomes.pop("test")
+    fresh_directory(report)
+    _write_tables(report, name, test)
+    for split, outcome in outcomes.items():
+        _write_tables(report / split, f"{name}, {split}", outcome)
+    further = [line for split, outcome in outcomes.items() for line in _headlines(task, outcome, split)]
+    curves = [CurveSpec(metric, title) for metric, title in task.metrics.items()]
+    Report(name, [*_headlines(task, test), *further], test.details.figures, curves).write(report / REPORT)
+    write_manifest(report, {})
+    numbers = test.numbers
+    if outcomes:
+        numbers |= {FURTHER: {split: outcome.numbers for split, outcome in outcomes.items()}}
+    write_json(metrics / METRICS, numbers)
+    warnings = [
+        f"{title}: {warning}"
+        for title, outcome in {
+            name: test,
+            **{f"{name}, {split}": outcome for split, outcome in outcomes.items()},
+        }.items()
+        for warning in outcome.warnings(recipe.max_seq_length)
+    ]
+    return Score(numbers, warnings)
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """How a test split came out."""
+
+    ids: Sequence[str]
+    cut: int
+    baselines: Sequence[Baseline]
+    details: Details
+    numbers: dict[str, Any]
+    """Key of metrics.json -> number, None where there is none."""
+
+    def warnings(self, max_seq_length: int) -> list[str]:
+        """Return what a reader of the numbers has to know."""
+        cut = f"{self.cut:,} of {len(self.ids):,} test examples are longer than {max_seq_length} tokens and were cut"
+        return [*([cut] if self.cut else []), *self.details.warnings]
+
+
+def _outcome(
+    task: AnyTask, dataset: Dataset, test: Encoded, predictions: Mapping[Start, Any], pretrained: Pretrained
+) -> _Outcome:
+    """Return how the test split of `dataset` came out, which is encoded as `test`."""
+    examples = dataset.splits["test"]
     baselines = [
         Baseline(SCRATCH.key, SCRATCH.name, task.scores(test, predictions["scratch"])),
-        *task.baselines(dataset, Pretrained(pretrained, pretrained_by, loaded, device)),
+        *task.baselines(dataset, pretrained),
     ]
+    details = task.details(examples, test, predictions["pretrained"])
     numbers: dict[str, float | None] = {
-        **scores,
+        **task.scores(test, predictions["pretrained"]),
         **{f"{rule.key}_{metric}": value for rule in baselines for metric, value in rule.scores.items()},
     }
-    details = task.details(dataset.splits["test"], test, predictions["pretrained"])
-    ids = dataset.splits["test"][ID]
     for metric, bounds in details.intervals.items():
         numbers |= interval(metric, bounds)
-    numbers[EXAMPLES] = len(ids)
-    _write_report(report, name, task, baselines, details)
-    write_cases(report, name, ids, details.cases)
-    write_manifest(report, {})
-    write_json(metrics / METRICS, finite(numbers))
-    warnings = list(details.warnings)
-    if test.cut:
-        warnings.insert(
-            0, f"{test.cut:,} of {len(ids):,} test examples are longer than {recipe.max_seq_length} tokens and were cut"
-        )
-    return Score(finite(numbers), [f"{name}: {warning}" for warning in warnings])
+    numbers[EXAMPLES] = len(examples[ID])
+    return _Outcome(examples[ID], test.cut, baselines, details, finite(numbers))
 
 
-def _write_report(directory: Path, name: str, task: AnyTask, baselines: Sequence[Baseline], details: Details) -> None:
-    """Write the tables, and which numbers to look at first beside what they are held against."""
-    fresh_directory(directory)
-    for file, table in details.tables.items():
+def _write_tables(directory: Path, title: str, outcome: _Outcome) -> None:
+    """Write the tables of a test split, and its predictions."""
+    for file, table in outcome.details.tables.items():
         write_csv(directory / file, table.rows, table.columns)
-    headlines = [
+    write_cases(directory, title, outcome.ids, outcome.details.cases)
+
+
+def _headlines(task: AnyTask, outcome: _Outcome, further: str | None = None) -> list[Headline]:
+    """Return which numbers to look at first, those of a further test by its name, beside what they are held against."""
+    place, behind = (f"{FURTHER}.{further}.", f", {further}") if further else ("", "")
+    return [
         Headline(
-            metric,
-            title,
+            f"{place}{metric}",
+            f"{title}{behind}",
             "higher",
-            {f"{rule.key}_{metric}": rule.name for rule in baselines if metric in rule.scores},
-            EXAMPLES,
+            {f"{place}{rule.key}_{metric}": rule.name for rule in outcome.baselines if metric in rule.scores},
+            f"{place}{EXAMPLES}",
         )
         for metric, title in task.metrics.items()
     ]
-    curves = [CurveSpec(metric, title) for metric, title in task.metrics.items()]
-    Report(name, headlines, details.figures, curves).write(directory / REPORT)
 
 
 def check_start(model: Path, stage: str, pretrained: Path, pretrained_by: str) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from maskline.core.errors import UserError, one_line, quoted
-from maskline.corpus.split import TaskSplit
 from maskline.dataset.source import HIDDEN, Part, Reader
 from maskline.dataset.write import Example, Facts, Row
 from maskline.records.files import TABLES, Record, field
@@ -90,9 +89,7 @@ class Examples:
         if part.way_out and hidden:
             raise UserError(f"{part.name} hides its labels, which are all {HIDDEN} or missing: {part.way_out}")
 
-    def facts(
-        self, settings: "ClassificationDataset", splits: Mapping[TaskSplit, Sequence[Row]], section: str
-    ) -> Facts:
+    def facts(self, settings: "ClassificationDataset", splits: Mapping[str, Sequence[Row]], section: str) -> Facts:
         """Return the labels, whether texts are in pairs, how often a label occurs in a split, and other labels.
 
         Raises:

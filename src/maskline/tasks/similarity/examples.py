@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from maskline.core.errors import UserError, quoted
 from maskline.corpus.articles import clean_line
-from maskline.corpus.split import TaskSplit
 from maskline.dataset.source import Part, Reader
 from maskline.dataset.write import Example, Facts, Row
 from maskline.records.files import TABLES, Record, field, open_text
@@ -105,14 +104,14 @@ class Examples:
             else:
                 yield Example("\n".join(sorted((first, second))), row.get(SCORE), row)
 
-    def facts(self, settings: "SimilarityDataset", splits: Mapping[TaskSplit, Sequence[Row]], section: str) -> Facts:
+    def facts(self, settings: "SimilarityDataset", splits: Mapping[str, Sequence[Row]], section: str) -> Facts:
         """Return the range of scores, and how many pairs of a split are in each part of it or have a negative.
 
         Raises:
             UserError: all scores of a split are equal, so that nothing can be ranked.
         """
         scored = settings.score_column is not None
-        counts: dict[TaskSplit, dict[str, object]] = {split: {} for split in splits}
+        counts: dict[str, dict[str, object]] = {split: {} for split in splits}
         for split, rows in splits.items():
             if scored:
                 if rows and len({row[SCORE] for row in rows}) == 1:

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from maskline.core.errors import UserError, quoted
 from maskline.corpus.articles import clean, clean_line
-from maskline.corpus.split import TaskSplit
 from maskline.dataset.source import Part, Reader
 from maskline.dataset.write import Example, Facts, Row
 from maskline.records.files import Record, field, read_jsonl, read_parquet
@@ -77,7 +76,7 @@ class Examples:
     def facts(
         self,
         settings: "SpansDataset",
-        splits: Mapping[TaskSplit, Sequence[Row]],
+        splits: Mapping[str, Sequence[Row]],
         section: str,
     ) -> Facts:
         """Return the language, how many contexts a split has, and how many of its questions have no answer.

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from maskline.core.errors import UserError
 from maskline.corpus.articles import clean_line
-from maskline.corpus.split import TaskSplit
 from maskline.dataset.source import Part, Reader
 from maskline.dataset.write import Example, Facts, Row
 from maskline.records.files import Record, field, open_text, read_jsonl, read_parquet
@@ -122,7 +121,7 @@ class Examples:
                     counts[tag] += 1
                     self._first.setdefault(scheme, f"{place}, word {number}, {tag}")
 
-    def facts(self, settings: "TokensDataset", splits: Mapping[TaskSplit, Sequence[Row]], section: str) -> Facts:
+    def facts(self, settings: "TokensDataset", splits: Mapping[str, Sequence[Row]], section: str) -> Facts:
         """Return the tags, how often each occurs in a split, what other tags there were, and which break the scheme.
 
         Raises:
