@@ -33,6 +33,11 @@ def test_tfidf_reads_texts_of_signs_and_single_letters():
     assert predictions(some, some, some).tolist() == some["label"]
 
 
+def test_tfidf_of_one_label_names_that():
+    one, test = columns(["good", "fine"], [1, 1]), columns(["good", "bad", "odd"], [1, 0, 0])
+    assert predictions(one, test, test).tolist() == [1, 1, 1]
+
+
 def test_tfidf_takes_the_penalty_of_the_validation_split(monkeypatch):
     tried = []
 

@@ -45,12 +45,14 @@ def tfidf_predictions(training: Columns, validation: Columns, test: Columns, *, 
     """Return the labels of `test` by logistic regression on TF-IDF weights, of words or of characters.
 
     Args:
-        training: `text`, `label` and, of pairs, `second`.
+        training: `text`, `label` and, of pairs, `second`. Where all have one label, that is what is returned.
         validation: Units and penalty are those that serve it best; of several, words and the strongest.
         test: As the others; its labels are not read.
         balanced: Whether classes weigh by the inverse of their frequency, as they do for the network.
         score: What tells how good predictions are, labels first: that which chooses the network's weights.
     """
+    if len(set(training["label"])) == 1:  # as few labels may be: regression needs two classes
+        return Tfidf("words", np.repeat(training["label"][:1], len(test["text"])))
     weights = "balanced" if balanced else None
     best, found = -np.inf, None
     for units, options in VECTORIZERS.items():
