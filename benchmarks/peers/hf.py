@@ -11,7 +11,8 @@ from torch.nn import functional as F
 
 from benchmarks.peers.peer import Batch, Feature, Peer, Recipe
 from maskline.core.labels import IGNORE_INDEX
-from maskline.model.convert import config
+from maskline.model.bert.convert import config
+from maskline.model.bert.settings import Settings
 from maskline.settings.params import Params
 
 
@@ -26,6 +27,7 @@ class HuggingFace(Peer):
         import transformers
 
         architecture = "BertForPreTraining" if params.pretrain.nsp else "BertForMaskedLM"
+        assert isinstance(params.model, Settings), "the peer is BERT"
         loaded = transformers.AutoTokenizer.from_pretrained(tokenizer)
         settings = transformers.BertConfig.from_dict(config(params.model, len(loaded), architecture))
         self.nsp = params.pretrain.nsp

@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 from benchmarks.peers.peer import Batch, Feature, Peer, Recipe
 from maskline.core.labels import IGNORE_INDEX
 from maskline.examples.settings import MaskingRates
-from maskline.model.settings import ModelParams
+from maskline.model.bert.settings import Settings
 from maskline.settings.params import Params
 from maskline.tokenization.load import SpecialIds
 
@@ -47,7 +47,7 @@ _NAMES = (
 class Block(nn.Module):
     """One layer of the encoder, with LayerNorm after each residual sum."""
 
-    def __init__(self, params: ModelParams) -> None:
+    def __init__(self, params: Settings) -> None:
         super().__init__()
         self.attention = nn.MultiheadAttention(params.hidden, params.heads, params.dropout, batch_first=True)
         self.attention_norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
@@ -71,7 +71,7 @@ class Block(nn.Module):
 class Bert(nn.Module):
     """Embeddings, blocks, and both heads."""
 
-    def __init__(self, params: ModelParams, vocab_size: int, block: type[Block] = Block) -> None:
+    def __init__(self, params: Settings, vocab_size: int, block: type[Block] = Block) -> None:
         super().__init__()
         self.token = nn.Embedding(vocab_size, params.hidden)
         self.position = nn.Embedding(params.max_positions, params.hidden)
@@ -119,6 +119,7 @@ class Plain(Peer):
     def __init__(
         self, params: Params, vocab_size: int, special: SpecialIds, recipe: Recipe, device: torch.device
     ) -> None:
+        assert isinstance(params.model, Settings), "the peers are BERT"
         self.bert = Bert(params.model, vocab_size)
         self.masking = params.masking
         self.nsp = params.pretrain.nsp

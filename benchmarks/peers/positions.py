@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from benchmarks.peers.peer import Batch, Feature, Peer, Recipe
 from benchmarks.peers.plain import Bert, Block
 from maskline.core.labels import IGNORE_INDEX
-from maskline.model.settings import ModelParams
+from maskline.model.bert.settings import Settings
 from maskline.settings.params import Params
 from maskline.tokenization.load import SpecialIds
 
@@ -25,7 +25,7 @@ from maskline.tokenization.load import SpecialIds
 class Attention(nn.Module):
     """Multi-head attention, step by step."""
 
-    def __init__(self, params: ModelParams) -> None:
+    def __init__(self, params: Settings) -> None:
         super().__init__()
         self.heads = params.heads
         self.query, self.key, self.value, self.out = (nn.Linear(params.hidden, params.hidden) for _ in range(4))
@@ -49,7 +49,7 @@ class Attention(nn.Module):
 class StepwiseBlock(Block):
     """A layer of the encoder with the attention above."""
 
-    def __init__(self, params: ModelParams) -> None:
+    def __init__(self, params: Settings) -> None:
         super().__init__(params)
         self.attention = Attention(params)  # type: ignore[assignment]
 
@@ -65,6 +65,7 @@ class Positions(Peer):
     def __init__(
         self, params: Params, vocab_size: int, special: SpecialIds, recipe: Recipe, device: torch.device
     ) -> None:
+        assert isinstance(params.model, Settings), "the peers are BERT"
         self.bert = Bert(params.model, vocab_size, StepwiseBlock)
         self.masking = params.masking
         self.vocab_size = vocab_size

@@ -17,9 +17,8 @@ from maskline.finetuning.objective import FinetuningObjective
 from maskline.finetuning.settings import FinetuneParams, FinetuningSettings
 from maskline.finetuning.task import AnyTask, Encoded, TaskFactory
 from maskline.finetuning.texts import TextsObjective
+from maskline.model.convert import from_hugging_face, to_hugging_face
 from maskline.model.directory import (
-    ENCODER,
-    POOLER,
     TokenizerFiles,
     data_table,
     export,
@@ -184,7 +183,7 @@ def learn_texts(
             write_timing(stage, result.progress.seconds)
             run.finish()
     model.load_state_dict(result.best_weights)
-    objective.model.encoder.load_state_dict(model.encoder.state_dict())
+    from_hugging_face(objective.model, to_hugging_face(model))  # the encoder, and a head that both have
     return [before, *result.progress.validation]
 
 
@@ -245,16 +244,15 @@ def load_pretrained(model: EncoderModel, directory: Path, tokenizer: Path, stage
     saved = read_model(directory, stage)
     check_tokenizer(directory, tokenizer, stage)
     expected = model.encoder.params
-    fields = ("layers", "hidden", "heads", "intermediate", "activation", "max_positions", "layer_norm_eps")
-    for field in fields:
+    for field in expected.shape:
         if getattr(saved.params, field) != getattr(expected, field):
             raise UserError(
                 f"{directory} has {field} {getattr(saved.params, field)}, params.yaml says model.{field} "
                 f"{getattr(expected, field)}: run `dvc repro {stage}`"
             )
     head = [name for name, _ in model.named_parameters() if not name.startswith("encoder.")]
-    heads = [name for name in saved.weights if not name.startswith(ENCODER)]
-    saved.copy_into(model, may_lack=(*head, POOLER), may_leave=heads)
+    heads = [name for name in saved.weights if not name.startswith(saved.names.encoder)]
+    saved.copy_into(model, may_lack=(*head, *saved.names.pooler), may_leave=heads)
 
 
 def _identity(stage: str, settings: FinetuningSettings, recipe: FinetuneParams, paths: Paths) -> dict[str, Any]:
@@ -291,7 +289,16 @@ def _export(
         "the validation split. Scores on the test split, which were taken after this card was written, are in "
         f"`reports/tasks/{name}/metrics.json` of the project, beside those of simple rules and without pretraining."
     )
-    card = model_card(f"maskline BERT for {name}", settings.language, tables, note)
-    files = TokenizerFiles(*files_for_model(paths.tokenizer, model.encoder.params.max_positions, fills_masks=False))
-    untrained = () if model.pooled else (POOLER,)
-    export(paths.model, model, task.architecture, files, card, identity, task.config(), untrained=untrained)
+    card = model_card(
+        f"maskline {model.architecture.title} for {name}",
+        settings.language,
+        tables,
+        note,
+        model.encoder.params.architecture,
+    )
+    shape = model.encoder.params
+    files = TokenizerFiles(
+        *files_for_model(paths.tokenizer, shape.max_positions, segments=shape.next_sentence, fills_masks=False)
+    )
+    untrained = () if model.pooled else model.architecture.names.pooler
+    export(paths.model, model, model.exported_as, files, card, identity, task.config(), untrained=untrained)

@@ -23,7 +23,7 @@ from maskline.finetuning.cases import write_cases
 from maskline.finetuning.run import Start
 from maskline.finetuning.settings import FinetuneParams
 from maskline.finetuning.task import AnyTask, Baseline, Details, Encoded, Pretrained, TaskFactory
-from maskline.model.directory import POOLER, read_model
+from maskline.model.directory import read_model
 from maskline.model.heads import EncoderModel
 from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.model_files import check_tokenizer
@@ -205,5 +205,5 @@ def load_model(task: AnyTask, directory: Path, stage: str, data: Path) -> Encode
         if saved.config.get(name) != value:
             raise UserError(f"{directory} has {name} {saved.config.get(name)}, {data} {value}: run `dvc repro {stage}`")
     model = task.new_model(saved.params, saved.vocab_size, 0.0)
-    saved.copy_into(model, may_lack=() if model.pooled else (POOLER,))
+    saved.copy_into(model, may_lack=() if model.pooled else saved.names.pooler)
     return model

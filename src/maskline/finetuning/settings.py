@@ -7,7 +7,7 @@ from pydantic import SerializeAsAny
 
 from maskline.core.section import Count, Dropout, Language, Natural, Positive, Section, Seed, SequenceLength
 from maskline.examples.settings import MaskRate
-from maskline.model.settings import ModelParams
+from maskline.model.settings import AnyModel
 from maskline.training.settings import ComputeParams, OptimizerParams
 
 
@@ -72,7 +72,7 @@ class FinetuningSettings(Section):
     language: Language
     """Of the model card."""
     encoder: EncoderParams
-    model: ModelParams
+    model: AnyModel
     """The architecture of the model that is pretrained here."""
     recipe: SerializeAsAny[FinetuneParams]
     compute: ComputeParams

@@ -111,10 +111,6 @@ class Task(Protocol[E, B, P]):
     """
 
     @property
-    def architecture(self) -> str:
-        """Return the class of `transformers` that loads the exported model."""
-
-    @property
     def metrics(self) -> Mapping[str, str]:
         """Return key -> name of the scores, the first to look at first; the higher, the better."""
 

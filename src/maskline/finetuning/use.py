@@ -25,8 +25,8 @@ class Predicted:
 class Predictor(Protocol):
     """A trained model of one kind, ready for use.
 
-    A kind's module `use` has `ARCHITECTURES`, the classes of `transformers` that its exported models name, and
-    `open_predictor`, which makes a predictor of such a model.
+    A kind's module `use` has `PURPOSES`, what the names of the classes of `transformers` for its models
+    end with, after the architecture, and `open_predictor`, which makes a predictor of such a model.
     """
 
     @property

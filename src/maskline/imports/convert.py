@@ -17,11 +17,12 @@ from maskline.core.errors import UserError, one_line
 from maskline.core.storage import MANIFEST, read_json, sha256
 from maskline.imports.files import Found, open_model
 from maskline.imports.settings import ImportParams
-from maskline.model.bert import SEGMENTS
-from maskline.model.convert import check_sizes, config, from_hugging_face, model_params
-from maskline.model.directory import CONFIG, ENCODER, MLM, NSP, POOLER, WEIGHTS, TokenizerFiles, export, model_card
+from maskline.model.bert.convert import ENCODER, MLM, NSP, POOLER, config, model_params
+from maskline.model.bert.encoder import SEGMENTS
+from maskline.model.bert.settings import Settings as BertParams
+from maskline.model.convert import check_sizes, from_hugging_face
+from maskline.model.directory import CONFIG, WEIGHTS, TokenizerFiles, export, model_card
 from maskline.model.heads import EncoderModel, PretrainingModel
-from maskline.model.settings import ModelParams
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.model_files import files_for_model
 from maskline.tokenization.special import KINDS
@@ -50,7 +51,7 @@ class Imported:
     """What became of a model of others."""
 
     name: str
-    params: ModelParams
+    params: BertParams
     vocab_size: int
     architecture: str
     left_out: list[str]
@@ -107,7 +108,7 @@ def _read_config(found: Found) -> Mapping[str, Any]:
     return {**defaults, **content}
 
 
-def _shape(content: Mapping[str, Any], name: str) -> tuple[ModelParams, int]:
+def _shape(content: Mapping[str, Any], name: str) -> tuple[BertParams, int]:
     """Return the architecture and the size of the vocabulary."""
     try:
         return model_params(content), int(content["vocab_size"])
@@ -120,7 +121,7 @@ def _shape(content: Mapping[str, Any], name: str) -> tuple[ModelParams, int]:
         raise UserError(f"{name}: its {CONFIG} describes no BERT ({one_line(error)}): choose another") from None
 
 
-def _network(found: Found, shape: ModelParams, vocab_size: int) -> tuple[EncoderModel, Imported]:
+def _network(found: Found, shape: BertParams, vocab_size: int) -> tuple[EncoderModel, Imported]:
     """Return the model with its weights: with the heads of pretraining where they are there, else the encoder alone."""
     try:
         weights = _named(_read_weights(found.weights))

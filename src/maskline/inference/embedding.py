@@ -11,7 +11,7 @@ from torch import Tensor
 from maskline.core.errors import UserError
 from maskline.examples.batches import by_length
 from maskline.inference.typed import encode_typed
-from maskline.model.bert import Encoder
+from maskline.model.architecture import Encoder
 from maskline.model.inputs import layout_of, move
 from maskline.model.modes import evaluating
 from maskline.tokenization.load import LoadedTokenizer

@@ -13,6 +13,7 @@ import torch
 import maskline.tasks
 from maskline.core.errors import UserError, quoted
 from maskline.finetuning.use import Predicted, Predictor
+from maskline.model.architecture import architecture_of
 from maskline.model.directory import read_model
 from maskline.records.files import TABLES, Record, open_text, suffix
 from maskline.tokenization.load import load_tokenizer
@@ -54,7 +55,8 @@ def _uses() -> Iterator[tuple[str, ModuleType]]:
 
 
 def _fits(module: ModuleType, config: Mapping[str, Any]) -> bool:
-    return bool(set(module.ARCHITECTURES) & set(config["architectures"]))
+    classes = architecture_of(config["model_type"]).classes
+    return bool({f"{classes}{purpose}" for purpose in module.PURPOSES} & set(config["architectures"]))
 
 
 def typed_inputs(texts: Sequence[str], fields: Sequence[str]) -> list[Input]:

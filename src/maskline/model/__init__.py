@@ -1,1 +1,1 @@
-"""BERT from scratch: the encoder, its heads, and the conversion from and to Hugging Face's weights."""
+"""Encoders from scratch: one folder for each architecture, and what they share: heads, conversion, directories."""

@@ -21,18 +21,16 @@ from maskline.core.storage import (
     write_text,
 )
 from maskline.core.text import escape
-from maskline.model.bert import Encoder
-from maskline.model.convert import check_sizes, config, from_hugging_face, model_params, to_hugging_face
+from maskline.model.architecture import Encoder, architecture_of
+from maskline.model.convert import check_sizes, from_hugging_face, to_hugging_face
 from maskline.model.heads import EncoderModel, PretrainingModel
-from maskline.model.settings import ModelParams
+from maskline.model.names import Names
+from maskline.model.settings import ModelParams, architectures
 
 WEIGHTS = "model.safetensors"
 HEADS = "heads.safetensors"
-"""The heads of a model of which Hugging Face's BERT can express the encoder alone."""
+"""The heads of a model of which `transformers` can express the encoder alone."""
 CONFIG = "config.json"
-ENCODER, POOLER = "bert.", "bert.pooler."
-"""What Hugging Face's names of these weights begin with."""
-MLM, NSP = "cls.predictions.", "cls.seq_relationship."
 
 LONG = 8
 """Characters of a number of a model card above which it is rounded."""
@@ -59,7 +57,7 @@ def export(
 ) -> None:
     """Write `model` to `directory` as Hugging Face's `architecture`, with a tokenizer and a model card.
 
-    As `BertModel` it is the encoder, and its heads, where it has some, are in a file beside it.
+    As `BertModel`, say, it is the encoder, and its heads, where it has some, are in a file beside it.
 
     Args:
         directory: a new one.
@@ -72,16 +70,16 @@ def export(
         untrained: what the names of weights begin with that nothing trained: they stay out.
     """
     fresh_directory(directory)
-    params = model.encoder.params
+    ours = model.architecture
     weights = {name: w for name, w in to_hugging_face(model).items() if not name.startswith(tuple(untrained))}
     files = {WEIGHTS: weights}
-    if architecture == "BertModel":
-        heads = {name: w for name, w in weights.items() if not name.startswith(ENCODER)}
+    if architecture == f"{ours.classes}{EncoderModel.purpose}":
+        heads = {name: w for name, w in weights.items() if not name.startswith(ours.names.encoder)}
         files = {WEIGHTS: {name: w for name, w in weights.items() if name not in heads}}
         files |= {HEADS: heads} if heads else {}
-    content = config(params, model.encoder.vocab_size, architecture)
+    content = ours.config(model.encoder.params, model.encoder.vocab_size, architecture)
     content["pad_token_id"] = tokenizer.pad_token_id  # `transformers` never trains the row of this token
-    write_json(directory / CONFIG, content | dict(settings or {}))
+    write_json(directory / CONFIG, content | dict(model.config()) | dict(settings or {}))
     for name, part in files.items():
         write_bytes(directory / name, save(part, {"format": "pt"}))
     for name, raw in tokenizer.files.items():
@@ -102,6 +100,11 @@ class SavedModel:
     weights: Mapping[str, Tensor]
     """Under Hugging Face's names."""
     config: Mapping[str, Any]
+
+    @property
+    def names(self) -> Names:
+        """Return the names of its architecture's weights."""
+        return architecture_of(self.params.architecture).names
 
     def copy_into(self, model: EncoderModel, *, may_lack: Sequence[str] = (), may_leave: Sequence[str] = ()) -> None:
         """Copy the weights into `model`.
@@ -140,12 +143,12 @@ def read_model(directory: Path, stage: str) -> SavedModel:
         weights = load_file(directory / WEIGHTS)
         if HEADS in manifest["files"]:
             weights |= load_file(directory / HEADS)
-        params = model_params(content)
+        params = _model_params(content)
         check_sizes(params, content["vocab_size"], weights)
         return SavedModel(directory, params, content["vocab_size"], weights, content)
     except (KeyError, TypeError, ValueError, OSError, SafetensorError) as error:
         raise UserError(
-            f"{directory} holds no BERT of this pipeline ({one_line(error)}): run `dvc repro {stage}`"
+            f"{directory} holds no model of this pipeline ({one_line(error)}): run `dvc repro {stage}`"
         ) from None
 
 
@@ -153,17 +156,29 @@ def read_shape(directory: Path) -> tuple[ModelParams, int] | None:
     """Return the architecture and the size of the vocabulary that the config in `directory` gives; None without one.
 
     Raises:
-        UserError: it describes no BERT.
+        UserError: it describes no encoder of ours.
     """
     if not (directory / CONFIG).exists():
         return None
     content = read_json(directory / CONFIG)
     try:
-        return model_params(content), int(content["vocab_size"])
+        return _model_params(content), int(content["vocab_size"])
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
-            f"{directory / CONFIG} describes no BERT ({one_line(error)}): make the directory anew"
+            f"{directory / CONFIG} describes no encoder of ours ({one_line(error)}): make the directory anew"
         ) from None
+
+
+def _model_params(config: Mapping[str, Any]) -> ModelParams:
+    """Return the section `model` that the content of a config.json describes.
+
+    Raises:
+        KeyError: a key is missing.
+        ValueError: it is of no architecture of ours, or differs from ours.
+    """
+    if (name := config["model_type"]) not in architectures():
+        raise ValueError(f"model_type {name} is none of {', '.join(architectures())}")
+    return architecture_of(name).params(config)
 
 
 def load_pretraining_model(directory: Path, stage: str = "pretrain", *, dropout: float = 0.0) -> PretrainingModel:
@@ -175,10 +190,10 @@ def load_pretraining_model(directory: Path, stage: str = "pretrain", *, dropout:
         UserError: the directory is incomplete or damaged, or holds a fine-tuned model.
     """
     saved = read_model(directory, stage)
-    if not any(name.startswith(MLM) for name in saved.weights):
+    if not any(name.startswith(saved.names.mlm) for name in saved.weights):
         raise UserError(f"{directory} has no masked-language-model head: give the directory of a pretrained model")
     model = PretrainingModel(saved.params.model_copy(update={"dropout": dropout}), saved.vocab_size)
-    saved.copy_into(model, may_lack=(POOLER, NSP))
+    saved.copy_into(model, may_lack=(*saved.names.pooler, *saved.names.nsp))
     return model
 
 
@@ -190,12 +205,14 @@ def load_encoder(directory: Path, stage: str = "pretrain") -> Encoder:
     """
     saved = read_model(directory, stage)
     model = EncoderModel(saved.params, saved.vocab_size)
-    heads = {name for name in saved.weights if not name.startswith(ENCODER)}
-    saved.copy_into(model, may_lack=(POOLER,), may_leave=tuple(heads))
+    heads = {name for name in saved.weights if not name.startswith(saved.names.encoder)}
+    saved.copy_into(model, may_lack=saved.names.pooler, may_leave=tuple(heads))
     return model.encoder
 
 
-def model_card(title: str, language: str, tables: Mapping[str, Mapping[str, Any]], note: str) -> str:
+def model_card(
+    title: str, language: str, tables: Mapping[str, Mapping[str, Any]], note: str, architecture: str = "bert"
+) -> str:
     """Return the README.md of a model directory: front matter for the hub, a note, and a table per section.
 
     The note is Markdown, and all else is shown as it is. What has no value is left out.
@@ -204,7 +221,7 @@ def model_card(title: str, language: str, tables: Mapping[str, Mapping[str, Any]
         "---",
         f"language: {json.dumps(language)}",  # as it is, `no` would be a truth value to YAML
         "library_name: transformers",
-        "tags: [bert, maskline]",
+        f"tags: [{architecture}, maskline]",
         "---",
         "",
         f"# {escape(title)}",

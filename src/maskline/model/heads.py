@@ -4,14 +4,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maskline.core.labels import IGNORE_INDEX
+from maskline.model.architecture import Architecture, architecture_of
 from maskline.model.attention import Layout
-from maskline.model.bert import ACTIVATIONS, Encoder, initialize
 from maskline.model.settings import ModelParams
 from maskline.model.vocabulary_loss import vocabulary_loss, vocabulary_scores
 
@@ -33,48 +34,6 @@ class Inputs:
     """(B,) 0 = is next, 1 = random, -100 = no pair."""
 
 
-class MaskedLanguageModelHead(nn.Module):
-    """A transform, and a decoder that shares its weight with the token embedding (Devlin et al. 2019, appendix A.2)."""
-
-    def __init__(self, params: ModelParams, embedding: nn.Embedding) -> None:
-        super().__init__()
-        self.transform = nn.Linear(params.hidden, params.hidden)
-        self.activation = ACTIVATIONS[params.activation]
-        self.norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
-        self.decoder = nn.Linear(params.hidden, embedding.num_embeddings)
-        self.decoder.weight = embedding.weight
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Score the vocabulary for encoded tokens: (M, D) -> (M, V) logits."""
-        return self.decoder(self.hidden(x))  # type: ignore[no-any-return]
-
-    def hidden(self, x: Tensor) -> Tensor:
-        """Return the input of the decoder: (M, D) -> (M, D)."""
-        return self.norm(self.activation(self.transform(x)))  # type: ignore[no-any-return]
-
-
-class LinearHead(nn.Module):
-    """A decoder with a weight of its own and no transform: the last layer of a textbook Transformer, not BERT's."""
-
-    def __init__(self, params: ModelParams, embedding: nn.Embedding) -> None:
-        super().__init__()
-        self.decoder = nn.Linear(params.hidden, embedding.num_embeddings)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Score the vocabulary for encoded tokens: (M, D) -> (M, V) logits."""
-        return self.decoder(x)  # type: ignore[no-any-return]
-
-    def hidden(self, x: Tensor) -> Tensor:
-        """Return the input of the decoder: `x` itself, (M, D)."""
-        return x
-
-
-MLM_HEADS: dict[str, type[MaskedLanguageModelHead] | type[LinearHead]] = {
-    "bert": MaskedLanguageModelHead,
-    "linear": LinearHead,
-}
-
-
 class EncoderModel(nn.Module):
     """An encoder with a head, which a subclass adds: what is trained, saved and loaded.
 
@@ -83,14 +42,30 @@ class EncoderModel(nn.Module):
 
     pooled = True
     """Whether the head reads the pooler."""
+    purpose = "Model"
+    """What the name of the class in `transformers` ends with, after the architecture."""
 
     def __init__(self, params: ModelParams, vocab_size: int) -> None:
         super().__init__()
-        self.encoder = Encoder(params, vocab_size)
+        self.encoder = architecture_of(params.architecture).encoder(params, vocab_size)
+
+    @property
+    def architecture(self) -> Architecture:
+        """Return the architecture of the encoder."""
+        return architecture_of(self.encoder.params.architecture)
+
+    @property
+    def exported_as(self) -> str:
+        """Return the class of `transformers` that loads the exported model."""
+        return f"{self.architecture.classes}{self.purpose}"
 
     def reset(self, generator: torch.Generator) -> None:
         """Draw initial weights."""
-        initialize(self, self.encoder.params, generator)
+        self.architecture.initialize(self, self.encoder.params, generator)
+
+    def config(self) -> Mapping[str, Any]:
+        """Return what config.json says of the head, beside the sizes of the encoder."""
+        return {}
 
     def files(self) -> Mapping[str, str]:
         """Return name -> text of what another library than `transformers` reads in the directory of this model."""
@@ -98,46 +73,44 @@ class EncoderModel(nn.Module):
 
 
 class PretrainingModel(EncoderModel):
-    """The encoder with both pretraining heads."""
+    """The encoder with the heads of pretraining: for masked tokens and, where it has segments, for sentence pairs."""
 
     def __init__(self, params: ModelParams, vocab_size: int) -> None:
         super().__init__(params, vocab_size)
-        self.mlm = MLM_HEADS[params.mlm_head](params, self.encoder.embeddings.token)
-        self.nsp = nn.Linear(params.hidden, 2)
+        self.mlm = self.architecture.vocabulary_head(params, self.encoder.token_embedding)
+        self.nsp = nn.Linear(params.hidden, 2) if params.next_sentence else None
 
-    def forward(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
-        """Return the logits of the masked tokens, (M, V), and of the sentence pairs, (B, 2)."""
-        masked, pooled = self._masked_and_pooled(inputs)
-        return self.mlm(masked), self.nsp(pooled)
+    def forward(self, inputs: Inputs) -> tuple[Tensor, Tensor | None]:
+        """Return the logits of the masked tokens, (M, V), and of the sentence pairs, (B, 2), where there is a head."""
+        masked, nsp = self._masked_and_pairs(inputs)
+        return self.mlm(masked), nsp
 
-    def losses(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
+    def losses(self, inputs: Inputs) -> tuple[Tensor, Tensor | None]:
         """Return the losses of `pretraining_losses`, computed for a piece of the vocabulary at a time."""
-        masked, pooled = self._masked_and_pooled(inputs)
+        masked, nsp = self._masked_and_pairs(inputs)
         decoder = self.mlm.decoder
         mlm = vocabulary_loss(self.mlm.hidden(masked), decoder.weight, decoder.bias, inputs.masked_labels)
-        return mlm, _next_sentence_loss(self.nsp(pooled), inputs)
+        return mlm, None if nsp is None else _next_sentence_loss(nsp, inputs)
 
     def scores(self, inputs: Inputs) -> dict[str, Tensor]:
         """Return summed losses in float32, and how many of the targets have the highest logit.
 
-        Of both objectives: `mlm_loss`, `mlm_correct`, `nsp_loss`, `nsp_correct`.
+        They are `mlm_loss`, `mlm_correct` and, where there is a head for pairs, `nsp_loss`, `nsp_correct`.
         """
-        masked, pooled = self._masked_and_pooled(inputs)
+        masked, nsp = self._masked_and_pairs(inputs)
         decoder = self.mlm.decoder
         mlm, correct = vocabulary_scores(self.mlm.hidden(masked), decoder.weight, decoder.bias, inputs.masked_labels)
-        logits = self.nsp(pooled)
-        right = (logits.argmax(1) == inputs.next_sentence_label).sum()  # an ignored label equals no class
-        return {
-            "mlm_loss": mlm,
-            "mlm_correct": correct,
-            "nsp_loss": _next_sentence_loss(logits, inputs),
-            "nsp_correct": right,
-        }
+        scores = {"mlm_loss": mlm, "mlm_correct": correct}
+        if nsp is not None:
+            right = (nsp.argmax(1) == inputs.next_sentence_label).sum()  # an ignored label equals no class
+            scores |= {"nsp_loss": _next_sentence_loss(nsp, inputs), "nsp_correct": right}
+        return scores
 
-    def _masked_and_pooled(self, inputs: Inputs) -> tuple[Tensor, Tensor]:
-        """Return the encoder's output at the masked tokens, (M, D), and pooled, (B, D)."""
+    def _masked_and_pairs(self, inputs: Inputs) -> tuple[Tensor, Tensor | None]:
+        """Return the encoder's output at the masked tokens, (M, D), and the logits of the sentence pairs, (B, 2)."""
         x = self.encoder(inputs.input_ids, inputs.token_type_ids, inputs.layout)
-        return x.index_select(0, inputs.masked_positions), self.encoder.pool(x, inputs.layout)
+        nsp = None if self.nsp is None else self.nsp(self.encoder.pool(x, inputs.layout))
+        return x.index_select(0, inputs.masked_positions), nsp
 
 
 def pretraining_losses(mlm_logits: Tensor, nsp_logits: Tensor, inputs: Inputs) -> tuple[Tensor, Tensor]:

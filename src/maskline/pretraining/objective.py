@@ -73,7 +73,10 @@ class PretrainingObjective:
     def losses(self, batch: PretrainingBatch) -> dict[str, Tensor]:
         """Return the summed cross-entropies."""
         mlm, nsp = self.model.losses(to_inputs(batch, self.device))
-        return {"mlm_loss": mlm, "nsp_loss": nsp} if self.nsp else {"mlm_loss": mlm}
+        if not self.nsp:
+            return {"mlm_loss": mlm}
+        assert nsp is not None, "the check of all settings refuses pairs without a head for them"
+        return {"mlm_loss": mlm, "nsp_loss": nsp}
 
     def evaluate(self) -> Metrics:
         """Score the fixed validation set; every process takes a part of it."""

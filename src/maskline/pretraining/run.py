@@ -14,7 +14,7 @@ from maskline.examples.draws import key
 from maskline.examples.masking import Masker
 from maskline.examples.pairs import PairSource
 from maskline.examples.premasked import PremaskedSet, read_premasked
-from maskline.model.directory import HEADS, NSP, POOLER, TokenizerFiles, data_table, export, model_card
+from maskline.model.directory import HEADS, TokenizerFiles, data_table, export, model_card
 from maskline.model.heads import PretrainingModel
 from maskline.pretraining.objective import PretrainingObjective
 from maskline.pretraining.phases import Phases
@@ -107,8 +107,11 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
                 **{name: shards.manifest[name] for name in ("documents", "sentences", "tokens")},
             }
             _export(model, paths.last, params, paths, metrics["last"], data, identity)
-            if params.model.mlm_head != "bert":
-                reporter.say(f"pretrain: exported as BertModel: BERT has no such head as ours, which is in {HEADS}")
+            if pretrained_class(model, params) is None:
+                reporter.say(
+                    f"pretrain: exported as {model.exported_as}: {model.architecture.title} has no such head as ours, "
+                    f"which is in {HEADS}"
+                )
             model.load_state_dict(result.best_weights)
             _export(model, paths.best, params, paths, metrics["best"], data, identity)
             run.finish()
@@ -247,6 +250,11 @@ def _closing(progress: Progress) -> str:
     return f"{progress.step} steps in {timing['seconds']:,} s, {pace}; {losses}"
 
 
+def pretrained_class(model: PretrainingModel, params: PretrainingSettings) -> str | None:
+    """Return the class of `transformers` that has the model's heads; None where none has them."""
+    return model.architecture.pretrained_class(params.model, nsp=params.pretrain.nsp)
+
+
 def _export(
     model: PretrainingModel,
     directory: Path,
@@ -257,8 +265,13 @@ def _export(
     identity: dict[str, Any],
 ) -> None:
     nsp = params.pretrain.nsp
-    note = "A BERT encoder pretrained from scratch by maskline on masked language modelling" + (
-        " and next-sentence prediction." if nsp else " alone, so that its pooler is untrained and left out."
+    ours = model.architecture
+    note = f"A {ours.title} encoder pretrained from scratch by maskline on masked language modelling" + (
+        " and next-sentence prediction."
+        if nsp
+        else " alone, so that its pooler is untrained and left out."
+        if ours.names.pooler
+        else " alone."
     )
     tables: dict[str, dict[str, Any]] = {
         "Validation": metrics,
@@ -267,20 +280,22 @@ def _export(
         "Training": {"seed": params.seed, **params.masking.model_dump(), **params.pretrain.model_dump()},
         "SHA-256 of the inputs' manifests and of the source": identity["inputs"] | {"source": identity["source"]},
     }
-    if params.model.mlm_head == "bert":
-        architecture = "BertForPreTraining" if nsp else "BertForMaskedLM"
+    architecture = pretrained_class(model, params)
+    if architecture is not None:
         note += f" Load it with `{architecture}` or `AutoModel`."
     else:
-        architecture = "BertModel"
+        architecture = model.exported_as
         note += (
-            " Its head for masked words, a single matrix, is none that BERT has: load the encoder with `BertModel` or "
-            f"`AutoModel`; maskline reads the head from {HEADS}."
+            f" Its head for masked words, a single matrix, is none that {ours.title} has: load the encoder with "
+            f"`{architecture}` or `AutoModel`; maskline reads the head from {HEADS}."
         )
     note += (
         " Below is its score at the end of training; `reports/evaluate/metrics.json` of the project has the same "
         "beside simple rules."
     )
-    card = model_card(f"maskline BERT ({params.language})", params.language, tables, note)
-    files = TokenizerFiles(*files_for_model(paths.tokenizer, params.model.max_positions))
-    untrained = () if nsp else (POOLER, NSP)
+    title = f"maskline {ours.title} ({params.language})"
+    card = model_card(title, params.language, tables, note, params.model.architecture)
+    shape = params.model
+    files = TokenizerFiles(*files_for_model(paths.tokenizer, shape.max_positions, segments=shape.next_sentence))
+    untrained = () if nsp else (*ours.names.pooler, *ours.names.nsp)
     export(directory, model, architecture, files, card, identity | {"data": data}, untrained=untrained)

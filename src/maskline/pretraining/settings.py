@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from maskline.core.section import Count, Language, Section, Seed, SequenceLength
 from maskline.examples.settings import MaskingParams
-from maskline.model.settings import ModelParams
+from maskline.model.settings import AnyModel
 from maskline.training.settings import ComputeParams, OptimizerParams
 
 
@@ -63,6 +63,6 @@ class PretrainingSettings(Section):
     language: Language
     """Of the model card."""
     masking: MaskingParams
-    model: ModelParams
+    model: AnyModel
     pretrain: PretrainParams
     compute: ComputeParams

@@ -20,7 +20,7 @@ from maskline.evaluation.settings import EvaluateParams
 from maskline.examples.settings import MaskingParams, PremaskParams
 from maskline.finetuning.settings import EncoderParams, FinetuneParams, FinetuningSettings
 from maskline.imports.settings import ImportParams
-from maskline.model.settings import ModelParams
+from maskline.model.settings import AnyModel
 from maskline.pretraining.settings import PretrainingSettings, PretrainParams
 from maskline.settings.files import merge, read_yaml, validate
 from maskline.shards.settings import TokenizeParams
@@ -50,7 +50,7 @@ class Params(Section):
     tokenize: TokenizeParams
     premask: PremaskParams
     masking: MaskingParams
-    model: ModelParams
+    model: AnyModel
     pretrain: PretrainParams
     imports: list[Literal["encoder"]]
     """[encoder]: the stage `import` runs, which fetches an encoder of others."""
@@ -110,6 +110,11 @@ class Params(Section):
             "pretrain.max_seq_length": self.pretrain.max_seq_length,
             "pretrain.final_seq_length": self.pretrain.final_seq_length or 0,
         }
+        if self.pretrain.nsp and not self.model.next_sentence:
+            raise ValueError(
+                f"pretrain.nsp is true, and the architecture {self.model.architecture} has no segments to tell the "
+                "sentences of a pair apart: set it to false"
+            )
         if self.encoder.imported != (self.encoder.tokenizer == "data/imported/tokenizer"):
             raise ValueError(
                 f"encoder.model {self.encoder.model} was trained with another tokenizer than {self.encoder.tokenizer}: "

@@ -10,11 +10,13 @@ from maskline.tokenization.load import TOKENIZER_CONFIG, TOKENIZER_FILE, load_to
 _COPIED = (TOKENIZER_FILE, "vocab.txt")
 
 
-def files_for_model(tokenizer: Path, max_positions: int, *, fills_masks: bool = True) -> tuple[dict[str, bytes], int]:
+def files_for_model(
+    tokenizer: Path, max_positions: int, *, segments: bool = True, fills_masks: bool = True
+) -> tuple[dict[str, bytes], int]:
     """Return the files that a model which reads `max_positions` tokens keeps of a tokenizer, and the id of [PAD].
 
     To a model that fills masks, [MASK] in a text is the token. To any other, special tokens that are spelled out in a
-    text are text, in `transformers` too.
+    text are text, in `transformers` too. To a model without `segments` it gives no `token_type_ids`.
 
     Raises:
         UserError: the directory `tokenizer` is incomplete.
@@ -22,6 +24,8 @@ def files_for_model(tokenizer: Path, max_positions: int, *, fills_masks: bool = 
     pad = load_tokenizer(tokenizer).special.pad
     settings = read_json(tokenizer / TOKENIZER_CONFIG)
     settings["model_max_length"] = min(max_positions, settings["model_max_length"])
+    if not segments:
+        settings["model_input_names"] = ["input_ids", "attention_mask"]
     if not fills_masks:
         settings["split_special_tokens"] = True  # what transformers calls it
     files = {name: (tokenizer / name).read_bytes() for name in _COPIED}

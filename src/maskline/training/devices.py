@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from maskline.core.errors import UserError
-from maskline.model.bert import Layer
+from maskline.model.architecture import Encoder
 from maskline.model.settings import ModelParams
 from maskline.training.settings import ComputeParams, OptimizerParams, Precision
 
@@ -104,8 +104,9 @@ def place(model: nn.Module, compute: ComputeParams, device: torch.device) -> Non
     model.to(device)
     if compute.compile:
         for part in model.modules():
-            if isinstance(part, Layer):
-                part.compile(dynamic=True)
+            if isinstance(part, Encoder):
+                for layer in part.layers:
+                    layer.compile(dynamic=True)
 
 
 def choose_loaders(compute: ComputeParams, device: torch.device) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from maskline.model.bert import SelfAttention
+from maskline.model.architecture import Encoder
 from maskline.training.settings import OptimizerParams
 
 _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
@@ -19,7 +19,7 @@ class Muon(torch.optim.Optimizer):
     """Momentum whose update is made orthogonal (Jordan et al. 2024, "Muon"), with decoupled weight decay.
 
     Matrices of one shape, or of its transpose, are made orthogonal together, in a few large products. A parameter that
-    stacks several matrices (query, key and value) is taken apart: `parts` in its group says how many it holds.
+    stacks several matrices (query, key and value, say) is taken apart: `parts` in its group says how many it holds.
     """
 
     def __init__(
@@ -75,14 +75,16 @@ def parameter_groups(model: nn.Module, params: OptimizerParams) -> tuple[list[di
     Muon, where it is asked for, takes the matrices of the encoder's layers. AdamW takes the rest, and decays matrices
     and embeddings but no bias and no LayerNorm: the rule is the number of dimensions, not the name.
     """
-    stacked = {id(part.qkv.weight) for part in model.modules() if isinstance(part, SelfAttention)}
-    muon: dict[int, list[Tensor]] = {1: [], 3: []}
+    stacked = {
+        id(matrix): parts for part in model.modules() if isinstance(part, Encoder) for matrix, parts in part.stacks()
+    }
+    muon: dict[int, list[Tensor]] = {parts: [] for parts in sorted({1, *stacked.values()})}
     adamw: dict[bool, list[Tensor]] = {True: [], False: []}
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:
             continue
         if params.optimizer == "muon" and parameter.ndim == 2 and ".layers." in f".{name}":
-            muon[3 if id(parameter) in stacked else 1].append(parameter)
+            muon[stacked.get(id(parameter), 1)].append(parameter)
         else:
             adamw[parameter.ndim >= 2].append(parameter)
     return (

@@ -2,7 +2,8 @@
 
 # Dimensions: B sequences, N tokens of them all, D hidden, C classes.
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -27,7 +28,8 @@ BATCH_TOKENS = 4096
 class ClassificationModel(EncoderModel):
     """The encoder with a linear classifier over the pooled [CLS] (Devlin et al. 2019, sec. 4.1), or over the mean.
 
-    The mean is that of the last layer's output over all tokens, [CLS] and [SEP] included.
+    The mean is that of the last layer's output over all tokens, [CLS] and [SEP] included. Between either and the
+    classifier stands what the architecture has there.
     """
 
     def __init__(
@@ -35,6 +37,10 @@ class ClassificationModel(EncoderModel):
     ) -> None:
         super().__init__(params, vocab_size)
         self.pooled = pooling == "cls"
+        self.pooling_config = self.architecture.pooling_config(pooling)
+        if self.pooling_config is not None:
+            self.purpose = "ForSequenceClassification"
+        self.head = self.architecture.task_head(params)
         self.dropout = nn.Dropout(dropout)
         self.classifier = nn.Linear(params.hidden, classes)
 
@@ -42,7 +48,11 @@ class ClassificationModel(EncoderModel):
         """Score the classes for sequences, arguments as for `Encoder`: -> (B, C) logits."""
         x = self.encoder(input_ids, token_type_ids, layout)
         pooled = self.encoder.pool(x, layout) if self.pooled else _mean(x, layout)
-        return self.classifier(self.dropout(pooled))  # type: ignore[no-any-return]
+        return self.classifier(self.dropout(self.head(pooled)))  # type: ignore[no-any-return]
+
+    def config(self) -> Mapping[str, Any]:
+        """Return how the class of `transformers` pools, where there is one that does."""
+        return self.pooling_config or {}
 
 
 def logits(model: EncoderModel, texts: Packed, device: torch.device) -> Tensor:

@@ -82,11 +82,6 @@ class Classification:
         self.balanced = len(set(weights.tolist())) > 1
 
     @property
-    def architecture(self) -> str:
-        """Return the class of `transformers` that loads the exported model: of a mean, its encoder."""
-        return "BertForSequenceClassification" if self.pooling == "cls" else "BertModel"
-
-    @property
     def summary(self) -> str:
         """Return what the model does."""
         return f"Classifies {'pairs of texts' if self.pair else 'texts'} as {', '.join(self.labels)}"

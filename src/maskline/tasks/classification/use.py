@@ -1,4 +1,4 @@
-"""Using a trained classifier: ours, or any `BertForSequenceClassification` of single texts."""
+"""Using a trained classifier: ours, or any of single texts that `transformers` has for one of our architectures."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,12 +7,12 @@ import torch
 
 from maskline.core.errors import UserError
 from maskline.finetuning.use import Predicted
-from maskline.model.directory import POOLER, SavedModel
+from maskline.model.directory import SavedModel
 from maskline.tasks.classification.model import ClassificationModel, probabilities
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.texts import encode_texts
 
-ARCHITECTURES = ("BertForSequenceClassification",)
+PURPOSES = ("ForSequenceClassification",)
 """One that pools by the mean is a `BertModel`, whose config.json says under `maskline` that its kind is this one."""
 SINGLE = "single_label_classification"
 
@@ -71,7 +71,7 @@ def open_predictor(saved: SavedModel, tokenizer: LoadedTokenizer, device: torch.
     labels = _labels(saved, len(weight))
     ours = saved.config.get("maskline", {})
     model = ClassificationModel(saved.params, saved.vocab_size, len(labels), 0.0, ours.get("pooling", "cls"))
-    saved.copy_into(model, may_lack=() if model.pooled else (POOLER,))
+    saved.copy_into(model, may_lack=() if model.pooled else saved.names.pooler)
     return Classifier(model.to(device), labels, tokenizer, device, pair=ours.get("pair", False))
 
 

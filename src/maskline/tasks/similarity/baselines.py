@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from maskline.model.bert import Encoder
+from maskline.model.architecture import Encoder
 from maskline.tokenization.texts import EncodedTexts
 
 WORDS = r"\w+"
@@ -28,7 +28,7 @@ def tfidf_vectors(training: list[str], texts: list[str]) -> Any:
 
 def embedding_vectors(encoder: Encoder, texts: EncodedTexts) -> NDArray[np.float32]:
     """Return the mean of the token embeddings of each text, without [CLS] and [SEP], (T, D) of length 1 or 0."""
-    table: NDArray[np.float32] = encoder.embeddings.token.weight.detach().cpu().numpy()
+    table: NDArray[np.float32] = encoder.token_embedding.weight.detach().cpu().numpy()
     vectors = np.zeros((len(texts), table.shape[1]), np.float32)
     for number, ids in enumerate(texts.input_ids):
         if len(ids) > 2:

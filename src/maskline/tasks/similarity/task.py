@@ -111,8 +111,6 @@ class PairBatch:
 class Similarity:
     """Two texts, a number that says how alike they are."""
 
-    architecture = "BertModel"
-
     def __init__(self, recipe: "SimilarityRecipe", score_range: Sequence[float] | None) -> None:
         """Train by `recipe`; scores are in `score_range`, and there are none with None."""
         self.recipe = recipe

@@ -6,14 +6,14 @@ import numpy as np
 import torch
 
 from maskline.finetuning.use import Predicted
-from maskline.model.directory import POOLER, SavedModel
+from maskline.model.directory import SavedModel
 from maskline.tasks.similarity.examples import FIRST, SECOND
 from maskline.tasks.similarity.measures import cosines
 from maskline.tasks.similarity.model import SimilarityModel
 from maskline.tasks.similarity.pairs import all_vectors, encode_pairs
 from maskline.tokenization.load import LoadedTokenizer
 
-ARCHITECTURES = ("BertModel",)
+PURPOSES = ("Model",)
 """Also those of others, such as sentence-transformers, that pool by the mean."""
 
 
@@ -44,5 +44,5 @@ def open_predictor(saved: SavedModel, tokenizer: LoadedTokenizer, device: torch.
         UserError: it has a head.
     """
     model = SimilarityModel(saved.params, saved.vocab_size)
-    saved.copy_into(model, may_lack=(POOLER,))
+    saved.copy_into(model, may_lack=saved.names.pooler)
     return SimilarityPredictor(model, tokenizer, device)

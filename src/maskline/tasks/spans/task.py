@@ -92,7 +92,6 @@ class Predictions:
 class Spans:
     """A span of the context for each question."""
 
-    architecture = "BertForQuestionAnswering"
     metrics: Mapping[str, str] = {"f1": "F1", "exact_match": "exact match"}  # of a protocol
     criterion = "f1"
 

@@ -7,13 +7,13 @@ import torch
 
 from maskline.core.errors import UserError
 from maskline.finetuning.use import Predicted
-from maskline.model.directory import POOLER, SavedModel
+from maskline.model.directory import SavedModel
 from maskline.tasks.spans.examples import CONTEXT, QUESTION, without_surrogates
 from maskline.tasks.spans.model import SpanModel
 from maskline.tasks.spans.reading import CONFIG, Answer, Reading, answers, score_windows
 from maskline.tokenization.load import LoadedTokenizer
 
-ARCHITECTURES = ("BertForQuestionAnswering",)
+PURPOSES = ("ForQuestionAnswering",)
 
 
 class Answers:
@@ -51,7 +51,7 @@ def open_predictor(saved: SavedModel, tokenizer: LoadedTokenizer, device: torch.
             "was fine-tuned here"
         ) from None
     model = SpanModel(saved.params, saved.vocab_size, 0.0)
-    saved.copy_into(model, may_lack=(POOLER,))
+    saved.copy_into(model, may_lack=saved.names.pooler)
     return Answers(model.to(device), reading, tokenizer, device)
 
 

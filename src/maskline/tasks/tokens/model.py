@@ -10,16 +10,21 @@ from maskline.model.settings import ModelParams
 
 
 class TokenModel(EncoderModel):
-    """The encoder with a linear classifier over single tokens (Devlin et al. 2019, sec. 5.3)."""
+    """The encoder with a linear classifier over single tokens (Devlin et al. 2019, sec. 5.3).
+
+    Before it stands what the architecture has there.
+    """
 
     pooled = False
+    purpose = "ForTokenClassification"
 
     def __init__(self, params: ModelParams, vocab_size: int, tags: int, dropout: float) -> None:
         super().__init__(params, vocab_size)
         self.dropout = nn.Dropout(dropout)
+        self.head = self.architecture.task_head(params)
         self.classifier = nn.Linear(params.hidden, tags)
 
     def forward(self, input_ids: Tensor, layout: Layout, positions: Tensor) -> Tensor:
         """Score the tags of the tokens at `positions`, (M,) among the N of `input_ids`: -> (M, C) logits."""
         x = self.encoder(input_ids, input_ids.new_zeros(len(input_ids)), layout)
-        return self.classifier(self.dropout(x.index_select(0, positions)))  # type: ignore[no-any-return]
+        return self.classifier(self.dropout(self.head(x.index_select(0, positions))))  # type: ignore[no-any-return]

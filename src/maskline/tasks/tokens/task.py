@@ -87,7 +87,6 @@ class Predictions:
 class Tokens:
     """A tag for each word."""
 
-    architecture = "BertForTokenClassification"
     metrics: Mapping[str, str] = {  # of a protocol
         "f1": "entity F1",
         "precision": "entity precision",

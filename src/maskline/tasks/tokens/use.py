@@ -9,7 +9,7 @@ import torch
 from maskline.core.errors import UserError, quoted
 from maskline.corpus.articles import clean_line
 from maskline.finetuning.use import Predicted
-from maskline.model.directory import POOLER, SavedModel
+from maskline.model.directory import SavedModel
 from maskline.tasks.tokens.entities import OUTSIDE, entities
 from maskline.tasks.tokens.model import TokenModel
 from maskline.tasks.tokens.tagging import best_tags, word_scores
@@ -17,7 +17,7 @@ from maskline.tasks.tokens.windows import read_words
 from maskline.tasks.tokens.words import words_of
 from maskline.tokenization.load import LoadedTokenizer
 
-ARCHITECTURES = ("BertForTokenClassification",)
+PURPOSES = ("ForTokenClassification",)
 
 
 class Tagger:
@@ -77,7 +77,7 @@ def open_predictor(saved: SavedModel, tokenizer: LoadedTokenizer, device: torch.
     """
     labels = _labels(saved)
     model = TokenModel(saved.params, saved.vocab_size, len(labels), 0.0)
-    saved.copy_into(model, may_lack=(POOLER,))
+    saved.copy_into(model, may_lack=saved.names.pooler)
     return Tagger(model.to(device).eval(), labels, tokenizer, device)
 
 

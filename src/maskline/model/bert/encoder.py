@@ -7,12 +7,14 @@ initial weights may differ (see `initialize`).
 # Dimensions: B sequences, N tokens of them all, D hidden, H heads, K = D / H, F intermediate, V vocabulary.
 
 import math
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
+from maskline.model import architecture
 from maskline.model.attention import Layout, attention
-from maskline.model.settings import ModelParams
+from maskline.model.bert.settings import Settings
 
 ACTIVATIONS = {"gelu": nn.GELU(), "gelu_tanh": nn.GELU(approximate="tanh"), "relu": nn.ReLU()}
 SEGMENTS = 2
@@ -21,7 +23,7 @@ SEGMENTS = 2
 class Embeddings(nn.Module):
     """Sum of token, position and segment embeddings, normalized."""
 
-    def __init__(self, params: ModelParams, vocab_size: int) -> None:
+    def __init__(self, params: Settings, vocab_size: int) -> None:
         super().__init__()
         self.token = nn.Embedding(vocab_size, params.hidden)
         self.position = nn.Embedding(params.max_positions, params.hidden)
@@ -38,7 +40,7 @@ class Embeddings(nn.Module):
 class SelfAttention(nn.Module):
     """Bidirectional multi-head attention (Vaswani et al. 2017, sec. 3.2)."""
 
-    def __init__(self, params: ModelParams) -> None:
+    def __init__(self, params: Settings) -> None:
         super().__init__()
         self.heads = params.heads
         self.dropout = params.dropout
@@ -56,7 +58,7 @@ class SelfAttention(nn.Module):
 class Layer(nn.Module):
     """Attention and a feed-forward network, each added to its input and normalized."""
 
-    def __init__(self, params: ModelParams) -> None:
+    def __init__(self, params: Settings) -> None:
         super().__init__()
         self.attention = SelfAttention(params)
         self.attention_norm = nn.LayerNorm(params.hidden, params.layer_norm_eps)
@@ -72,10 +74,12 @@ class Layer(nn.Module):
         return self.output_norm(x + self.dropout(self.down(self.activation(self.up(x)))))  # type: ignore[no-any-return]
 
 
-class Encoder(nn.Module):
+class Encoder(architecture.Encoder):
     """Embeddings, a stack of layers, and the tanh pooler over [CLS]."""
 
-    def __init__(self, params: ModelParams, vocab_size: int) -> None:
+    params: Settings
+
+    def __init__(self, params: Settings, vocab_size: int) -> None:
         super().__init__()
         self.params = params
         self.vocab_size = vocab_size
@@ -83,17 +87,13 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Layer(params) for _ in range(params.layers))
         self.pooler = nn.Linear(params.hidden, params.hidden)
 
+    @property
+    def token_embedding(self) -> nn.Embedding:
+        """Return the embedding of tokens."""
+        return self.embeddings.token
+
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, layout: Layout) -> Tensor:
-        """Encode a packed batch: sequences one after the other, without padding.
-
-        Args:
-            input_ids: (N,) integers below the vocabulary size.
-            token_type_ids: (N,) integers, 0 or 1.
-            layout: where each sequence lies; none is longer than `max_positions`.
-
-        Returns:
-            (N, D) the output of the last layer.
-        """
+        """Encode a packed batch: (N,) integers, each -> (N, D)."""
         x = self.embeddings(input_ids, token_type_ids, layout)
         for layer in self.layers:
             x = layer(x, layout)
@@ -103,8 +103,14 @@ class Encoder(nn.Module):
         """Pool encoded sequences by their [CLS] token: (N, D) -> (B, D)."""
         return torch.tanh(self.pooler(x.index_select(0, layout.starts)))
 
+    def stacks(self) -> Iterator[tuple[Tensor, int]]:
+        """Yield the matrices of query, key and value."""
+        for part in self.modules():
+            if isinstance(part, SelfAttention):
+                yield part.qkv.weight, 3
 
-def initialize(module: nn.Module, params: ModelParams, generator: torch.Generator) -> None:
+
+def initialize(module: nn.Module, params: Settings, generator: torch.Generator) -> None:
     """Draw initial weights in place: matrices and embeddings from a normal distribution, biases 0, LayerNorm weights 1.
 
     Unlike BERT, and only where `params` says so, position embeddings start as sinusoids, and in some heads the key

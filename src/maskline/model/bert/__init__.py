@@ -1,0 +1,1 @@
+"""BERT (Devlin et al. 2019)."""
