@@ -307,4 +307,4 @@ def _write_tiny_project(root):
     for seed, name in enumerate(("sentiment", "sentiment-scratch")):
         classifier = task.new_model(params.model, vocab_size, 0.0)
         classifier.reset(torch.Generator().manual_seed(seed))
-        export(models / name, classifier, task.architecture, files, "", started, task.config())
+        export(models / name, classifier, classifier.exported_as, files, "", started, task.config())

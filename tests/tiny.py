@@ -2,6 +2,7 @@
 
 import copy
 import random
+from pathlib import Path
 
 import numpy as np
 from ruamel.yaml import YAML
@@ -54,6 +55,12 @@ SETTINGS = {
     "compute.progress": "lines",
 }
 """Dotted key -> value: what differs from params.yaml."""
+MODERNBERT = {
+    f"{section}.{key}": value
+    for section, values in read_yaml(Path("presets/modernbert.yaml")).items()
+    for key, value in values.items()
+} | {"model.layers": 3, "model.hidden": 20, "model.intermediate": 14, "model.neighbour_heads": 0}
+"""The same for the other architecture: its preset, in odd and tiny sizes."""
 
 
 def set_key(content, key, value):

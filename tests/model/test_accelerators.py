@@ -8,15 +8,16 @@ from torch.nn import functional
 
 from maskline.model import attention as module
 from maskline.model.attention import Layout, attention
-from maskline.model.convert import config, to_hugging_face
+from maskline.model.bert.convert import config
+from maskline.model.bert.settings import Settings
+from maskline.model.convert import to_hugging_face
 from maskline.model.heads import Inputs, PretrainingModel
-from maskline.model.settings import ModelParams
 from maskline.settings.files import read_yaml
 from tests.project import ROOT
 from tests.tiny import REFERENCE, VOCAB_SIZE, tiny_params
 
 PRESET = read_yaml(ROOT / "presets" / "bert-base.yaml")
-BERT_BASE = ModelParams(**(REFERENCE["model"] | PRESET["model"]))
+BERT_BASE = Settings(**(REFERENCE["model"] | PRESET["model"]))
 BERT_VOCAB_SIZE = PRESET["tokenizer"]["vocab_size"]
 
 

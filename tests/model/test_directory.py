@@ -9,11 +9,10 @@ from torch import nn
 
 from maskline.core.errors import UserError
 from maskline.core.storage import MANIFEST, read_json, write_json, write_manifest
+from maskline.model.bert.convert import NSP, POOLER
 from maskline.model.directory import (
     CONFIG,
     HEADS,
-    NSP,
-    POOLER,
     WEIGHTS,
     TokenizerFiles,
     data_table,
@@ -275,17 +274,17 @@ def test_a_directory_that_is_not_what_was_written_is_told(exported, tmp_path, sp
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (lambda path: write_json(path / CONFIG, {"model_type": "bert"}), "holds no BERT of this pipeline"),
-        (lambda path: damaged(path / WEIGHTS), "holds no BERT of this pipeline"),
+        (lambda path: write_json(path / CONFIG, {"model_type": "bert"}), "holds no model of this pipeline"),
+        (lambda path: damaged(path / WEIGHTS), "holds no model of this pipeline"),
         (
             lambda path: write_json(path / CONFIG, read_json(path / CONFIG) | {"hidden_act": "silu"}),
             "hidden_act silu is none of",
         ),
-        (lambda path: write_json(path / CONFIG, [1]), "holds no BERT of this pipeline"),
+        (lambda path: write_json(path / CONFIG, [1]), "holds no model of this pipeline"),
         *(
             (
                 lambda path, key=key, size=size: write_json(path / CONFIG, read_json(path / CONFIG) | {key: size}),
-                f"holds no BERT of this pipeline .*{told}",
+                f"holds no model of this pipeline .*{told}",
             )
             for key, size, told in (
                 ("num_hidden_layers", 999, "its weights have 2 layers, its config 999"),

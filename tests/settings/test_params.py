@@ -14,6 +14,9 @@ from ruamel.yaml import YAML
 
 from maskline.core.errors import UserError
 from maskline.core.section import Section
+from maskline.model.bert.settings import Settings as Bert
+from maskline.model.modernbert.settings import Settings as ModernBert
+from maskline.model.settings import ModelParams
 from maskline.settings.files import merge, read_yaml
 from maskline.settings.params import PARAMS, Params, load, parse, settings_files, task_files
 from maskline.tasks.classification.settings import Settings as ClassificationSettings
@@ -161,6 +164,17 @@ def test_the_reference_is_accepted_and_cannot_be_changed_afterwards():
         ("task_settings", {}, "^params.yaml: unknown key task_settings: remove it"),
         ("tasks", ["sentiment"], r"^params.yaml: tasks is \['sentiment'\]: input should be a valid dictionary"),
         ("compute__device", "gpu", "params.yaml: compute.device is 'gpu': "),
+        ("model__architecture", "gpt", "^params.yaml: model.architecture is 'gpt': give bert or modernbert$"),
+        (
+            "model__rope_theta",
+            9.0,
+            "^params.yaml: model: architecture bert has no rope_theta: set it to null, as the pre",
+        ),
+        (
+            "model__architecture",
+            "modernbert",
+            "^params.yaml: model: architecture modernbert has no activation, .*matched_heads: set them to null, as the",
+        ),
     ],
 )
 def test_a_value_that_cannot_be_is_refused_in_one_line(key, value, expected):
@@ -220,6 +234,60 @@ def test_a_misspelt_key_is_named_and_not_the_one_that_it_leaves_missing():
     content, files = changed()
     content["model"]["layer"] = content["model"].pop("layers")
     with pytest.raises(UserError, match=r"^params.yaml: unknown key model.layer: .* \(and 1 more\)$"):
+        parse(content, files)
+
+
+MODERN = {
+    "model__architecture": "modernbert",
+    "model__rope_theta": 10_000.0,
+    "model__neighbour_heads": 2,
+    "model__neighbour_score": 4.0,
+    "pretrain__nsp": False,
+    **{f"model__{key}": None for key in Bert.model_fields.keys() - ModernBert.model_fields.keys()},
+}
+
+
+def test_keys_of_all_architectures_are_set_alike():
+    params = parse(*changed(**MODERN, model__layers=3, model__heads=2))
+    assert type(params.model) is ModernBert
+    assert (params.model.layers, params.model.heads, params.model.rope_theta) == (3, 2, 10_000.0)
+    assert "matched_heads" not in params.model_dump()["model"]
+    assert params.pretraining().model is params.model
+    assert params.finetuning("sentiment").model is params.model
+    assert parse(*changed(model__rope_theta=None)) == parse(*changed())
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        (
+            "pretrain__nsp",
+            True,
+            "pretrain.nsp is true, and the architecture modernbert has no segments to tell the sent",
+        ),
+        (
+            "model__matched_heads",
+            2,
+            "model: architecture modernbert has no matched_heads: set it to null, as the preset",
+        ),
+        ("model__heads", 128, "model: hidden 128 of 128 heads is 1 numbers each, and rotary positions turn pairs of"),
+        ("model__heads", 3, "model: hidden 128 is not divisible by heads 3: heads may be 1, 2, 4"),
+        ("model__neighbour_heads", 5, "model: neighbour_heads 5 is more than heads 4"),
+        ("model__rope_theta", 0, "model.rope_theta is 0: input should be greater than 0"),
+        ("model__rope_theta", True, "model.rope_theta: True stands where a number or a text is meant"),
+        ("model__ropes", 1, "unknown key model.ropes"),
+    ],
+)
+def test_what_does_not_fit_modernbert_is_refused_in_one_line(key, value, expected):
+    with pytest.raises(UserError, match=f"^params.yaml: {expected}") as error:
+        parse(*changed(**MODERN | {key: value}))
+    assert "\n" not in str(error.value)
+
+
+def test_a_section_without_architecture_is_told():
+    content, files = changed()
+    del content["model"]["architecture"]
+    with pytest.raises(UserError, match=r"^params.yaml: key model.architecture is missing: `git restore"):
         parse(content, files)
 
 
@@ -404,6 +472,7 @@ def fields(section, prefix=""):
     "key",
     [
         *(key for key, annotation in fields(Params) if annotation is not bool and not key.startswith("task_settings")),
+        *(f"model__{key}" for key in Bert.model_fields.keys() - ModelParams.model_fields.keys()),
         *(f"sentiment:{key}" for key, annotation in fields(ClassificationSettings) if annotation is not bool),
     ],
 )

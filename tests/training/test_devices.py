@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from maskline.core.errors import UserError
-from maskline.model.bert import Encoder
+from maskline.model.bert.encoder import Encoder
 from maskline.training import devices
 from maskline.training.devices import (
     autocast,

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from maskline.model.bert import SelfAttention
+from maskline.model.bert.encoder import SelfAttention
 from maskline.model.heads import PretrainingModel
 from maskline.tasks.classification.model import ClassificationModel
 from maskline.training.optimizers import Muon, build_optimizers, orthogonalize, parameter_groups

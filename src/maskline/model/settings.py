@@ -6,10 +6,10 @@ from abc import abstractmethod
 from functools import cache
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 import maskline.model
-from maskline.core.errors import quoted
 from maskline.core.section import Count, Dropout, Positive, Section, SequenceLength
 
 
@@ -76,7 +76,11 @@ def of_architecture(content: Any) -> Any:
         return content
     name = content.get("architecture")
     if name not in architectures():
-        raise ValueError(f"architecture is {quoted(name)}: give {' or '.join(architectures())}")
+        fault = PydanticCustomError("architecture", f"give {' or '.join(architectures())}")
+        raise ValidationError.from_exception_data(
+            "model",
+            [{"type": fault if "architecture" in content else "missing", "loc": ("architecture",), "input": name}],
+        )
     schema = settings_of(name)
     others = {key for other in architectures() for key in settings_of(other).model_fields} - schema.model_fields.keys()
     if given := [key for key in content if key in others and content[key] is not None]:

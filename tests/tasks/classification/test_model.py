@@ -2,9 +2,10 @@ import pytest
 import torch
 
 from maskline.model.attention import Layout
-from maskline.model.convert import Fit, config, from_hugging_face, to_hugging_face
+from maskline.model.bert.convert import config
+from maskline.model.convert import Fit, from_hugging_face, to_hugging_face
 from maskline.tasks.classification.model import ClassificationModel
-from tests.model.test_convert import ACTIVATIONS, PARAMS, close, pair_batch, randomized, transformers_model
+from tests.model.bert.test_convert import ACTIVATIONS, PARAMS, close, pair_batch, randomized, transformers_model
 from tests.tiny import VOCAB_SIZE, unpadded
 
 

@@ -10,7 +10,8 @@ from torch.nn.functional import cross_entropy
 from maskline.core.scores import wilson
 from maskline.finetuning.task import Case
 from maskline.model.attention import Layout
-from maskline.model.directory import HEADS, POOLER, TokenizerFiles, export, read_model
+from maskline.model.bert.convert import POOLER
+from maskline.model.directory import HEADS, TokenizerFiles, export, read_model
 from maskline.tasks.classification import model as module
 from maskline.tasks.classification.task import Classification, LabelledTexts, make_task
 from maskline.tokenization.load import load_tokenizer
@@ -106,12 +107,15 @@ def test_the_examples_are_what_the_manifest_says(tokenizer):
 def test_the_config_tells_what_using_the_model_needs():
     plain = make_task(recipe(), manifest({"a": 2, "b": 1}))
     assert plain.config()["maskline"] == {"kind": "classification", "pair": False, "pooling": "cls"}
-    assert plain.architecture == "BertForSequenceClassification"
     assert plain.summary == "Classifies texts as a, b"
     pairs = make_task(recipe(pooling="mean"), manifest({"a": 2, "b": 1}) | {"pair": True})
     assert pairs.config()["maskline"] == {"kind": "classification", "pair": True, "pooling": "mean"}
-    assert pairs.architecture == "BertModel"
     assert pairs.summary == "Classifies pairs of texts as a, b"
+
+
+def test_the_class_of_transformers_is_that_which_pools_alike():
+    assert new_model(classification()).exported_as == "BertForSequenceClassification"
+    assert new_model(classification(pooling="mean")).exported_as == "BertModel"
 
 
 def recipe(**changes):
@@ -227,7 +231,7 @@ def test_the_exported_model_is_that_of_transformers(tokenizer, tmp_path):
     task = classification()
     model = new_model(task)
     files = TokenizerFiles(*files_for_model(tokenizer, PARAMS.max_positions))
-    export(tmp_path / "model", model, task.architecture, files, "", {}, task.config())
+    export(tmp_path / "model", model, model.exported_as, files, "", {}, task.config())
     theirs, info = transformers.BertForSequenceClassification.from_pretrained(
         tmp_path / "model", output_loading_info=True
     )
@@ -252,7 +256,7 @@ def test_a_pair_has_the_logits_of_transformers(tokenizer, tmp_path):
     task = classification(pair=True)
     model = new_model(task).eval()
     files = TokenizerFiles(*files_for_model(tokenizer, PARAMS.max_positions, fills_masks=False))
-    export(tmp_path / "model", model, task.architecture, files, "", {}, task.config())
+    export(tmp_path / "model", model, model.exported_as, files, "", {}, task.config())
     theirs = transformers.BertForSequenceClassification.from_pretrained(tmp_path / "model").eval()
     assert theirs.config.maskline == {"kind": "classification", "pair": True, "pooling": "cls"}
     columns = {"text": ["w5 w6", "w7 " * 40], "second": ["w8 w9 w10", "w11 " * 50], "label": [0, 0]}
@@ -270,7 +274,7 @@ def test_a_mean_is_an_encoder_and_a_classifier_beside_it(tokenizer, tmp_path):
     task = classification(pooling="mean")
     model = new_model(task).eval()
     files = TokenizerFiles(*files_for_model(tokenizer, PARAMS.max_positions, fills_masks=False))
-    export(tmp_path / "model", model, task.architecture, files, "", {}, task.config(), untrained=(POOLER,))
+    export(tmp_path / "model", model, model.exported_as, files, "", {}, task.config(), untrained=(POOLER,))
     theirs, info = transformers.BertModel.from_pretrained(
         tmp_path / "model", output_loading_info=True, add_pooling_layer=False
     )

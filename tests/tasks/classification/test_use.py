@@ -8,10 +8,11 @@ import transformers
 from maskline.core.errors import UserError
 from maskline.core.storage import read_json, write_json, write_manifest
 from maskline.finetuning.use import Predicted
-from maskline.model.directory import CONFIG, POOLER, TokenizerFiles, export, read_model
+from maskline.model.bert.convert import POOLER
+from maskline.model.directory import CONFIG, TokenizerFiles, export, read_model
 from maskline.tasks.classification import model as module
 from maskline.tasks.classification.task import Classification
-from maskline.tasks.classification.use import ARCHITECTURES, open_predictor
+from maskline.tasks.classification.use import PURPOSES, open_predictor
 from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.model_files import files_for_model
 from tests.tiny import VOCAB_SIZE, tiny_params, write_tokenizer
@@ -35,7 +36,7 @@ def write_model(directory, tokenizer, **options):
     model.reset(torch.Generator().manual_seed(3))
     files = TokenizerFiles(*files_for_model(tokenizer, PARAMS.max_positions, fills_masks=False))
     untrained = () if model.pooled else (POOLER,)
-    export(directory, model, task.architecture, files, "", {}, task.config(), untrained=untrained)
+    export(directory, model, model.exported_as, files, "", {}, task.config(), untrained=untrained)
     return task, model.eval()
 
 
@@ -122,7 +123,7 @@ def foreign(directory, **config):
 )
 def test_a_classifier_of_others_reads_single_texts(tokenizer, tmp_path, config, labels):
     theirs = foreign(tmp_path / "model", **config)
-    assert tuple(theirs.config.architectures) == ARCHITECTURES
+    assert theirs.config.architectures == [f"Bert{purpose}" for purpose in PURPOSES]
     predictor = opened(tmp_path / "model", tokenizer)
     assert tuple(predictor.fields) == ("text",)
     (row,) = predictor.predict([{"text": "w9 w10 w11"}]).rows

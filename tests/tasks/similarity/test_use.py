@@ -5,7 +5,7 @@ import torch
 from maskline.core.errors import UserError
 from maskline.model.directory import export, read_model
 from maskline.model.heads import PretrainingModel
-from maskline.tasks.similarity.use import ARCHITECTURES, open_predictor
+from maskline.tasks.similarity.use import open_predictor
 from maskline.tokenization.load import load_tokenizer
 from tests.model.test_directory import tokenizer_files
 from tests.tasks.similarity.test_model import PARAMS, model
@@ -22,7 +22,7 @@ def _tokenizer(tmp_path_factory):
 @pytest.fixture(name="predictor", scope="module")
 def _predictor(tmp_path_factory, tokenizer):
     directory = tmp_path_factory.mktemp("model") / "model"
-    export(directory, model(), *ARCHITECTURES, tokenizer_files(tokenizer), "# card", {})
+    export(directory, model(), "BertModel", tokenizer_files(tokenizer), "# card", {})
     return open_predictor(read_model(directory, "finetune"), load_tokenizer(tokenizer), CPU)
 
 
@@ -67,6 +67,6 @@ def test_pairs_that_are_cut_are_counted(predictor):
 
 def test_a_model_with_a_head_is_refused(tmp_path, tokenizer):
     pretrained = PretrainingModel(PARAMS.model_copy(update={"mlm_head": "linear"}), VOCAB_SIZE)
-    export(tmp_path / "model", pretrained, *ARCHITECTURES, tokenizer_files(tokenizer), "# card", {})
+    export(tmp_path / "model", pretrained, "BertModel", tokenizer_files(tokenizer), "# card", {})
     with pytest.raises(UserError, match=r"holds, and the model has not, cls\."):
         open_predictor(read_model(tmp_path / "model", "pretrain"), load_tokenizer(tokenizer), CPU)

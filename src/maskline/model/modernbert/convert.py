@@ -96,5 +96,8 @@ def model_params(config: Mapping[str, Any]) -> Settings:
             "layer_norm_eps": config["norm_eps"],
             "initializer_range": config["initializer_range"],
             "rope_theta": config["rope_parameters"]["full_attention"]["rope_theta"],
+            # A config says nothing of initial weights, and none are drawn from these.
+            "neighbour_heads": 0,
+            "neighbour_score": 1.0,
         }
     )

@@ -55,14 +55,18 @@ class Rotation(nn.Module):
 
     def __init__(self, params: Settings) -> None:
         super().__init__()
-        size = params.hidden // params.heads
-        frequency = 1.0 / params.rope_theta ** (torch.arange(0, size, 2) / size)
-        self.register_buffer("frequency", frequency, persistent=False)
+        self.register_buffer("frequency", frequencies(params), persistent=False)
 
     def forward(self, layout: Layout) -> tuple[Tensor, Tensor]:
         """Return cosine and sine of each token's angles, (N, 1, 1, K / 2) float32 each."""
         angle = (layout.positions[:, None] * self.frequency)[:, None, None]
         return angle.cos(), angle.sin()
+
+
+def frequencies(params: Settings) -> Tensor:
+    """Return the angles from one place to the next, (K / 2,)."""
+    size = params.hidden // params.heads
+    return 1.0 / params.rope_theta ** (torch.arange(0, size, 2) / size)
 
 
 class _Rotate(torch.autograd.Function):
@@ -169,6 +173,8 @@ def initialize(module: nn.Module, params: Settings, generator: torch.Generator) 
 
     What is added to the residual stream, and the dense layer of a head, is smaller by the root of twice the layers; the
     classifier of a task has the deviation that keeps the size of its input. Biases are 0, LayerNorm weights 1.
+
+    Where `params` says so, some heads look at a place beside their token from the first step on: not as published.
     """
     small = params.initializer_range / math.sqrt(2 * params.layers)
     for name, part in module.named_modules():
@@ -184,6 +190,40 @@ def initialize(module: nn.Module, params: Settings, generator: torch.Generator) 
                 nn.init.zeros_(part.bias)
         elif isinstance(part, nn.LayerNorm):
             nn.init.ones_(part.weight)
+    if params.neighbour_heads:
+        _look_beside(module, params, generator)
+
+
+@torch.no_grad()
+def _look_beside(module: nn.Module, params: Settings, generator: torch.Generator) -> None:
+    """Let the first heads of every layer look at the place before their token, the one after, two before and so on.
+
+    Without biases a key says where it is only by what all tokens have in common. So half of every embedding, in squared
+    length, becomes the same vector, which adds the same to all logits of a tied decoder. The keys of these heads hold
+    it, and their queries are their keys, turned by so many places.
+    """
+    common = torch.randn(params.hidden, generator=generator)
+    common -= common.mean()  # which LayerNorm takes away
+    common /= common.norm()
+    size = params.hidden // params.heads
+    response = (params.neighbour_score / size**0.5) ** 0.5  # of each number of a key: squared and summed, the score
+    for part in module.modules():
+        if isinstance(part, Embeddings):
+            part.token.weight += part.token.weight.norm(dim=1).mean() * common
+        if isinstance(part, SelfAttention):
+            query, key, _ = part.qkv.weight.chunk(3)
+            for head in range(params.neighbour_heads):
+                rows = slice(head * size, (head + 1) * size)
+                key[rows] += response * common / (params.hidden / 2) ** 0.5
+                offset = (head // 2 + 1) * (1 if head % 2 else -1)
+                query[rows] = turned_by(offset, key[rows], params)
+
+
+def turned_by(places: int, keys: Tensor, params: Settings) -> Tensor:
+    """Return the rows of a head, (K, D), whose outputs are those of `keys` so many places further on."""
+    angle = (places * frequencies(params))[:, None]
+    x, y = keys.chunk(2)
+    return torch.cat([x * angle.cos() - y * angle.sin(), y * angle.cos() + x * angle.sin()])
 
 
 def _draw(weight: Tensor, deviation: float, generator: torch.Generator) -> None:

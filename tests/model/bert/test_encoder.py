@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from maskline.model.attention import Layout
-from maskline.model.bert import Encoder, SelfAttention, initialize, sinusoids
+from maskline.model.bert.encoder import Encoder, SelfAttention, initialize, sinusoids
 from maskline.model.heads import Inputs, PretrainingModel, pretraining_losses
 from tests.tiny import VOCAB_SIZE, tiny_params, unpadded
 

@@ -2,7 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from maskline.model.convert import Fit, config, from_hugging_face, model_params, to_hugging_face
+from maskline.model.bert.convert import config, model_params
+from maskline.model.convert import Fit, from_hugging_face, to_hugging_face
 from maskline.model.heads import EncoderModel, Inputs, PretrainingModel
 from tests.tiny import VOCAB_SIZE, tiny_params, unpadded
 
