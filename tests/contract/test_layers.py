@@ -64,7 +64,11 @@ def test_the_contracts_hold(copied):
     [
         ("corpus/split.py", "from maskline.training import loop", "each room imports what stands below it"),
         ("training/loop.py", "from maskline.settings.params import load", "each room imports what stands below it"),
-        ("model/bert/encoder.py", "from maskline.tokenization.load import SpecialIds", "the model knows the core alone"),
+        (
+            "model/bert/encoder.py",
+            "from maskline.tokenization.load import SpecialIds",
+            "the model knows the core alone",
+        ),
         ("reporting/tables.py", "from maskline.settings.params import load", "reporting knows the core alone"),
         ("evaluation/report.py", "from maskline.reporting.tables import markdown", "no room needs the figures"),
         (
