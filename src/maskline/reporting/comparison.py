@@ -9,9 +9,8 @@ from typing import Any
 from maskline.core.errors import UserError
 from maskline.core.storage import fingerprint
 from maskline.core.text import printable
-from maskline.reporting.runs import Column, Run
+from maskline.reporting.runs import SEED, Column, Run
 
-SEED = "seed"
 COMPUTE = "compute."
 """Prefix of the parameters that say where a run is computed, never what."""
 

@@ -14,6 +14,7 @@ from maskline.reporting.scores import flatten, folders, to_scores
 from maskline.reporting.series import to_series
 
 PARAMS = "params.yaml"
+SEED = "seed"
 LOCK = "dvc.lock"
 EVALUATION = "reports/evaluate/metrics.json"
 PRETRAINING = "reports/pretrain/metrics.json"

@@ -1,0 +1,1 @@
+"""Running one configuration several times: copies of the project, and what came out of them as experiments of DVC."""
