@@ -195,7 +195,10 @@ def test_a_key_that_only_one_run_has():
 def test_csv_holds_every_number_whole(tmp_path):
     runs = [make("main", 4.0), make("s1", 4.2, seed=1), make("deep", 1 / 3, model__layers=4)]
     paths = write_comparison(compare(runs), tmp_path / "v1.0")
-    assert [path.name for path in paths] == ["v1.0.md", "v1.0.csv", "v1.0.svg", "v1.0.png"]
+    assert [path.name for path in paths] == [
+        *("v1.0.md", "v1.0.csv", "v1.0.svg", "v1.0.png"),
+        *("v1.0-seeds.svg", "v1.0-seeds.png"),
+    ]
     with (tmp_path / "v1.0.csv").open(newline="") as file:
         reference, deep = csv.DictReader(file)
     assert reference["experiment"] == "main, s1"

@@ -239,7 +239,7 @@ class Seeds:
                 give(root, 0, threads)
                 if threads is not None or self._threads_asked != self._threads_before:
                     forget(root, [name for name, stage in self.stages.items() if stage.seeded])
-                self._dvc(root, "checkout", "--quiet", "--force", "--allow-missing")
+                self._checkout(root, lock)
         if self._common:
             process = self._start(data, self._common, lock, None)
             if self._wait([process]) != [0]:
@@ -288,7 +288,7 @@ class Seeds:
             with self._begun(copy) as begun:
                 root = self._copy(tree, begun)
                 give(root, seed, threads)
-                self._dvc(root, "checkout", "--quiet", "--force", "--allow-missing")
+                self._checkout(root, lock)
         return self._start(copy, self.targets, lock, self._log(seed) if self.request.jobs > 1 else None)
 
     @contextmanager
@@ -305,8 +305,11 @@ class Seeds:
     def _record(self, seed: int, tree: str) -> None:
         self.repository.record(f"{self.name}-seed{seed}", tree, f"maskline seeds: {self.key} {seed}")
 
-    def _dvc(self, root: Path, *arguments: str) -> None:
-        subprocess.run([*DVC, *arguments], cwd=root, check=True)  # noqa: S603
+    def _checkout(self, root: Path, lock: int) -> None:
+        """Bring what the cache has of the data that dvc.lock names."""
+        command = [*DVC, "checkout", "--quiet", "--force", "--allow-missing"]
+        if subprocess.run(command, cwd=root, pass_fds=[lock], check=False).returncode:  # noqa: S603
+            raise UserError("`dvc checkout` has failed: see above")
 
     def _start(self, copy: Path, targets: Sequence[str], lock: int, log: Path | None) -> "subprocess.Popen[bytes]":
         """Let DVC run stages in a copy. Ctrl-C reaches this command alone, which passes it on."""
@@ -337,8 +340,10 @@ class Seeds:
 
 
 def _name(overrides: Sequence[str], key: str) -> str:
-    """Return a name for experiments with some parameters changed."""
-    changes = "_".join(re.sub(r"[^\w.=-]", "", override.rpartition(":")[2]) for override in overrides)
+    """Return a name for experiments with some parameters changed: the last parts of their keys, if they are few."""
+    parts = (re.match(r"[~+]*(?:.*?:)?(?P<key>[^=]*)(?P<value>.*)", override, re.DOTALL) for override in overrides)
+    texts = [part["key"].rpartition(".")[2] + part["value"] for part in parts if part]
+    changes = "_".join(re.sub(r"[^\w.=-]", "", text) for text in texts)
     return f"{changes}-{key}" if 0 < len(changes) <= NAMED else key
 
 

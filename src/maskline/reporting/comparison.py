@@ -1,6 +1,7 @@
 """Experiments side by side: what was changed, what came out, and how far that is from the reference run."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, stdev
@@ -10,6 +11,7 @@ from maskline.core.errors import UserError
 from maskline.core.storage import fingerprint
 from maskline.core.text import printable
 from maskline.reporting.runs import SEED, Column, Run
+from maskline.reporting.seeds import Pairs
 
 COMPUTE = "compute."
 """Prefix of the parameters that say where a run is computed, never what."""
@@ -25,8 +27,11 @@ class Row:
 
     @property
     def names(self) -> str:
-        """The experiments in the row."""
-        return ", ".join(run.name for run in self.runs)
+        """The experiments in the row; of several that `pipeline.seeds` made, the configuration."""
+        several = Counter(run.configuration for run in self.runs)
+        return ", ".join(
+            dict.fromkeys(run.configuration if several[run.configuration] > 1 else run.name for run in self.runs)
+        )
 
     @property
     def texts(self) -> list[str]:
@@ -47,6 +52,11 @@ class Row:
         """Return the sample standard deviation over the seeds, None for one run."""
         values = self._values(metric)
         return stdev(values) if len(values) > 1 else None
+
+    def by_seed(self, metric: str) -> dict[Any, float]:
+        """Return seed -> a metric of the runs that have it."""
+        values = {run.params.get(SEED): run.metrics.get(metric) for run in self.runs if run.state == "done"}
+        return {seed: value for seed, value in values.items() if value is not None}
 
     def _values(self, metric: str) -> list[float]:
         values = [run.metrics.get(metric) for run in self.runs]
@@ -86,6 +96,19 @@ class Comparison:
             return None
         return value - reference
 
+    def pairs(self, row: Row, metric: str) -> Pairs | None:
+        """Return a metric of a row and the reference row in pairs of runs with the same seed.
+
+        None where less than two seeds have it in both, or they were scored on other data.
+        """
+        if row is self.rows[0] or self.has_other_data(row, metric):
+            return None
+        reference = self.rows[0].by_seed(metric)
+        differences = {
+            seed: value - reference[seed] for seed, value in row.by_seed(metric).items() if seed in reference
+        }
+        return Pairs(differences) if len(differences) > 1 else None
+
     def has_other_data(self, row: Row, metric: str) -> bool:
         """Return whether a metric of a row was measured on other examples than the reference row's."""
         task = self.columns[metric].task
@@ -107,7 +130,8 @@ def compare(runs: Sequence[Run], reference: str | None = None, notes: Sequence[s
     """Return `runs` side by side; the first of them is the reference, or the one named `reference`.
 
     A run that repeats another (same parameters, same numbers) is left out, and a note says so. Finished runs that
-    differ by `seed` alone become one row, unless two of them have the same seed or the same numbers. Runs whose
+    differ by `seed` alone become one row, unless two of them have the same seed or the same numbers: then those do that
+    `pipeline.seeds` made together, and the others stand alone. Runs whose
     parameters differ and whose numbers do not are noted, and so are runs that were not evaluated, and those that were
     scored on other data than the reference. `notes` are added.
 
@@ -115,23 +139,34 @@ def compare(runs: Sequence[Run], reference: str | None = None, notes: Sequence[s
         UserError: no run has the name of the reference.
     """
     runs = _reference_first(runs, reference)
-    kept, said = _without_repeats(runs)
+    kept, said, configurations = _without_repeats(runs)
     said += _unchanged(kept) + _not_evaluated(kept)
     groups: dict[str, list[Run]] = {}
     for run in kept:
         groups.setdefault(fingerprint([_recipe(run), run.state]), []).append(run)
     rows = []
     for group in (part for recipe in groups.values() for part in _by_data(recipe)):
-        seeds = {fingerprint(run.params.get(SEED)) for run in group}
-        if group[0].state == "done" and len(seeds) == len(group) == len(set(map(_numbers, group))):
+        if _can_be_averaged(group):
             rows.append(_row(group, runs[0]))
             continue
-        rows += [_row([run], runs[0]) for run in group]
-        if group[0].state == "done" and len(seeds) < len(group):
+        together: dict[str, list[Run]] = {}
+        for run in group:
+            together.setdefault(configurations.get(run.name, run.configuration), []).append(run)
+        for members in together.values():
+            rows += [
+                _row(part, runs[0]) for part in ([members] if _can_be_averaged(members) else [[m] for m in members])
+            ]
+        if group[0].state == "done":
             said += _same_seed(group)
     rows.sort(key=lambda row: (runs[0] not in row.runs, _order(row)))
     comparison = Comparison(rows, _columns(runs), [])
     return replace(comparison, notes=[*said, *_other_data(comparison), *notes])
+
+
+def _can_be_averaged(runs: Sequence[Run]) -> bool:
+    """Return whether runs with the same parameters are finished, and differ in their seeds and in their numbers."""
+    seeds = {fingerprint(run.params.get(SEED)) for run in runs}
+    return runs[0].state == "done" and len(seeds) == len(runs) == len(set(map(_numbers, runs)))
 
 
 def _same_seed(runs: Iterable[Run]) -> list[str]:
@@ -149,7 +184,7 @@ def _same_seed(runs: Iterable[Run]) -> list[str]:
 def _reference_first(runs: Sequence[Run], name: str | None) -> list[Run]:
     if name is None:
         return list(runs)
-    found = next((run for run in runs if run.name == name), None)
+    found = next((run for run in runs if name in {run.name, run.configuration}), None)
     if found is None:
         names = ", ".join(printable(run.name) for run in runs)
         raise UserError(f"no run is named {printable(name)}: name one of {names}")
@@ -201,16 +236,19 @@ def _numbers(run: Run) -> str:
     return fingerprint([run.state, run.metrics, [(step, str(loss)) for step, loss in run.curve.items()]])
 
 
-def _without_repeats(runs: Iterable[Run]) -> tuple[list[Run], list[str]]:
+def _without_repeats(runs: Iterable[Run]) -> tuple[list[Run], list[str], dict[str, str]]:
+    """Return the runs that repeat none before them, notes on the others, and name -> configuration of a repeat."""
     first: dict[str, Run] = {}
-    kept, notes = [], []
+    kept, notes, configurations = [], [], dict[str, str]()
     for run in runs:
         other = first.setdefault(fingerprint([_science(run), _numbers(run)]), run) if run.metrics else run
         if other is run:
             kept.append(run)
         else:
             notes.append(f"{run.name} repeats {other.name}: same parameters, same numbers.")
-    return kept, notes
+            if run.configuration != run.name:
+                configurations.setdefault(other.name, run.configuration)
+    return kept, notes, configurations
 
 
 def _unchanged(runs: Iterable[Run]) -> list[str]:

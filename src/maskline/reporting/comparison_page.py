@@ -11,40 +11,42 @@ from urllib.parse import quote
 from maskline.core.storage import write_csv, write_text
 from maskline.core.text import escape, printable, wrapped
 from maskline.reporting.comparison import Comparison, Row, same_data, written
-from maskline.reporting.overlay import Curve, overlay
+from maskline.reporting.overlay import Curve, SeedCurves, overlay, seed_bands
+from maskline.reporting.seeds import ARROWS, range_text
 from maskline.reporting.style import save, theme
-from maskline.reporting.tables import ABSENT, format_number, markdown
+from maskline.reporting.tables import ABSENT, fitting, format_number
 
+SEEDS = "-seeds"
+"""What follows the name of the comparison in that of the figure of seeds."""
 ROOM = 80
 """Characters of the changes in a cell; more are folded below the table."""
-ARROWS = {"higher": "↑", "lower": "↓"}
 
 
 def write_comparison(comparison: Comparison, stem: Path) -> list[Path]:
     """Write the comparison as .md and .csv, and the validation curves over each other as .svg and .png.
 
-    Returns the paths written. Where no run has a curve there is no figure, and none is left from before.
+    Where a row has several seeds, a second figure has the curve of each and a band over them. Returns the paths
+    written. A figure without any curve is not written, and none is left from before.
     """
-    document, table, *drawn = (stem.with_name(f"{stem.name}.{kind}") for kind in ("md", "csv", "svg", "png"))
-    curves = [
-        curve
-        for row in comparison.rows
-        if (
-            curve := _curve(
-                row, _brief(comparison.own(row)), others=not same_data(row.runs[0], comparison.rows[0].runs[0], "")
-            )
-        )
-        is not None
-    ]
+    document, table = (stem.with_name(f"{stem.name}.{kind}") for kind in ("md", "csv"))
     text = to_markdown(comparison)
-    if curves:
-        with theme():
-            save(overlay(curves), stem)
-        text += f"\n![Validation loss of the experiments]({quote(stem.name)}.svg)\n"
-    else:
-        for picture in drawn:
-            picture.unlink(missing_ok=True)
-        drawn = []
+    drawn: list[Path] = []
+    curves = [curve for row in comparison.rows if (curve := _curve(comparison, row)) is not None]
+    seeds = [found for row in comparison.rows if (found := _seed_curves(comparison, row)) is not None]
+    with theme():
+        figures = (
+            (stem.name, "Validation loss of the experiments", overlay(curves) if curves else None),
+            (f"{stem.name}{SEEDS}", "Validation loss over seeds", seed_bands(seeds) if seeds else None),
+        )
+        for name, title, figure in figures:
+            pictures = [stem.with_name(f"{name}.{kind}") for kind in ("svg", "png")]
+            if figure is None:
+                for picture in pictures:
+                    picture.unlink(missing_ok=True)
+                continue
+            save(figure, stem.with_name(name))
+            text += f"\n![{title}]({quote(name)}.svg)\n"
+            drawn += pictures
     write_text(document, text)
     _write_csv(comparison, table)
     return [document, table, *drawn]
@@ -91,19 +93,53 @@ def _document(comparison: Comparison, shown: Callable[[str], str], width: int | 
         "Arrows point to the better side. In brackets: the difference to the first row, the reference, "
         "where both were scored on the same data. Where a row has several seeds: mean ± sample standard deviation."
     )
+    table = fitting(header, rows, numeric, shown, width)
     shared = ""
     if comparison.shared:
         shared = f"All but {shown(comparison.rows[0].names)} have {shown(_brief(comparison.shared))}."
         shared = f"{wrapped(shared, width, 0) if width else shared}\n\n"
     lines = [f"- {shown(note)}" for note in comparison.notes]
     notes = "".join(f"{wrapped(line, width) if width else line}\n" for line in lines)
-    table = markdown(header, rows, numeric, shown)
-    if width:
-        legend = wrapped(legend, width, 0)
-        if max(map(len, table.splitlines())) > width:
-            cells = [[f"{title}: {shown(cell)}" for title, cell in zip(header, row, strict=True)] for row in rows]
-            table = "\n".join("".join(f"{wrapped(cell, width)}\n" for cell in row) for row in cells)
-    return f"# Comparison\n\n{shared}{table}\n{legend}\n" + (f"\n{notes}" if notes else "")
+    legend = wrapped(legend, width, 0) if width else legend
+    return f"# Comparison\n\n{shared}{table}\n{legend}\n" + _paired(comparison, shown, width) + (notes and f"\n{notes}")
+
+
+def _paired(comparison: Comparison, shown: Callable[[str], str], width: int | None) -> str:
+    """Return the differences of runs with the same seed, nothing where no row has two in common with the first."""
+    header = ("experiment", "measured", "seeds", "mean difference", "95 % interval", "p", "by seed")
+    rows, verdicts = [], dict[str, None]()
+    for row in comparison.rows[1:]:
+        for metric, column in comparison.columns.items():
+            if (pairs := comparison.pairs(row, metric)) is None:
+                continue
+            beside = comparison.rows[0].mean(metric)
+            count, numbers = len(pairs.differences), [len(row.runs), len(comparison.rows[0].runs)]
+            rows.append(
+                [
+                    row.names,
+                    f"{column.title} {ARROWS[column.better]}",
+                    str(count) if numbers == [count, count] else f"{count} of {numbers[0]} and {numbers[1]}",
+                    format_number(pairs.mean, sign="+", beside=beside),
+                    range_text(pairs.interval, beside, sign="+"),
+                    format_number(pairs.p),
+                    ", ".join(
+                        f"{seed}: {format_number(difference, sign='+', beside=beside)}"
+                        for seed, difference in pairs.differences.items()
+                    ),
+                ]
+            )
+            if pairs.verdict:
+                verdicts[f"- {shown(row.names)}: {pairs.verdict}."] = None
+    if not rows:
+        return ""
+    legend = (
+        "Runs with the same seed have sentence pairs, masks and their order in common. The interval is Student's; p is "
+        "the share of all changes of sign of the differences whose mean is as far from 0 as theirs, on either side."
+    )
+    lines = [legend, "", *verdicts] if verdicts else [legend]
+    said = "".join(f"{wrapped(line, width, 2 * line.startswith('-')) if width and line else line}\n" for line in lines)
+    table = fitting(header, rows, [False, False, True, True, True, True, False], shown, width)
+    return f"\n## Pairs of runs with the same seed\n\n{table}\n{said}"
 
 
 def _brief(changes: Sequence[str]) -> str:
@@ -133,9 +169,13 @@ def _cell(comparison: Comparison, row: Row, metric: str) -> str:
 
 
 def _write_csv(comparison: Comparison, path: Path) -> None:
-    """Write every number whole: one column per differing parameter, and mean, sd and difference of each metric."""
+    """Write every number whole: one column per differing parameter, and mean, sd and difference of each metric.
+
+    Where rows have seeds in common, also what these say in pairs.
+    """
     params = list(dict.fromkeys(key for row in comparison.rows for key in row.changes))
     reference = comparison.rows[0].runs[0].params
+    paired = any(comparison.pairs(row, metric) for row in comparison.rows for metric in comparison.columns)
     rows = []
     for row in comparison.rows:
         fields: dict[str, Any] = {"experiment": row.names, "state": row.runs[0].state, "n": len(row.runs)}
@@ -145,11 +185,23 @@ def _write_csv(comparison: Comparison, path: Path) -> None:
             fields[metric] = row.mean(metric)
             fields[f"{metric}_sd"] = row.deviation(metric)
             fields[f"{metric}_difference"] = comparison.difference(row, metric)
+            if paired:
+                fields |= {f"{metric}_paired_{name}": value for name, value in _pair_fields(comparison, row, metric)}
         rows.append(fields)
     write_csv(path, rows, list(rows[0]))
 
 
-def _curve(row: Row, detail: str, *, others: bool) -> Curve | None:
+def _pair_fields(comparison: Comparison, row: Row, metric: str) -> list[tuple[str, Any]]:
+    pairs = comparison.pairs(row, metric)
+    if pairs is None:
+        return [(name, None) for name in ("n", "difference", "low", "high", "p", "by_seed")]
+    low, high = pairs.interval or (None, None)
+    by_seed = " ".join(f"{seed}:{difference}" for seed, difference in pairs.differences.items())
+    fields = {"n": len(pairs.differences), "difference": pairs.mean, "low": low, "high": high, "p": pairs.p}
+    return [*fields.items(), ("by_seed", by_seed)]
+
+
+def _curve(comparison: Comparison, row: Row) -> Curve | None:
     """Return the mean curve of a row over the steps that all its runs have, None where there is no step."""
     steps = [step for step in row.runs[0].curve if all(step in run.curve for run in row.runs)]
     if not steps:
@@ -160,7 +212,19 @@ def _curve(row: Row, detail: str, *, others: bool) -> Curve | None:
         name += f" (n = {len(row.runs)})"
     if row.runs[0].state != "done":
         name += f" ({row.runs[0].state})"
-    if others:
-        name += " (other data)"
+    name += _others(comparison, row)
     spread = [stdev(values) if len(values) > 1 else 0.0 for values in losses]
-    return Curve(name, detail, steps, list(map(mean, losses)), spread)
+    return Curve(name, _brief(comparison.own(row)), steps, list(map(mean, losses)), spread)
+
+
+def _seed_curves(comparison: Comparison, row: Row) -> SeedCurves | None:
+    """Return the curves of a row's runs, None where less than two have one."""
+    curves = [run.curve for run in row.runs if run.curve]
+    if len(curves) < 2:
+        return None
+    return SeedCurves(row.names + _others(comparison, row), _brief(comparison.own(row)), curves)
+
+
+def _others(comparison: Comparison, row: Row) -> str:
+    """Return a remark where the row was scored on another validation set than the reference row."""
+    return "" if same_data(row.runs[0], comparison.rows[0].runs[0], "") else " (other data)"

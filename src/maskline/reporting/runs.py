@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -19,6 +20,9 @@ LOCK = "dvc.lock"
 EVALUATION = "reports/evaluate/metrics.json"
 PRETRAINING = "reports/pretrain/metrics.json"
 CURVE = "reports/pretrain/validation.csv"
+
+_SEEDED = re.compile(r"-seed[0-9]+$")
+"""How the name of a run ends that `pipeline.seeds` made."""
 
 VALIDATION = "data/validation"
 DATASETS = "data/tasks"
@@ -40,6 +44,14 @@ class Column:
     """higher or lower"""
     task: str = ""
     """Whose examples it is measured on: a task's, or "" for the fixed validation set of pretraining."""
+
+
+PRETRAINED = {
+    "mlm.loss": Column("MLM loss (nats)", "lower"),
+    "mlm.accuracy": Column("MLM accuracy", "higher"),
+    "nsp.accuracy": Column("NSP accuracy", "higher"),
+}
+"""What pretraining itself scores."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +76,11 @@ class Run:
     """How to show each of the metrics."""
     data: Mapping[str, str] = field(default_factory=dict)
     """Task, or "" for pretraining -> the hash of what it was scored on; absent where no lock says."""
+
+    @property
+    def configuration(self) -> str:
+        """What it is called without its seed, where `pipeline.seeds` has run it under several."""
+        return _SEEDED.sub("", self.name)
 
 
 def read_folder(folder: Path, settings: Settings, name: str) -> Run:
@@ -190,8 +207,9 @@ def _read(name: str, settings: Settings, read: Reader) -> Run:
                 columns[key] = Column(scores.name(headline), headline.better, task)
     if not evaluated:
         best = _json(read(PRETRAINING), f"{PRETRAINING} of {name}").get("best", {})
-        keys = {"mlm.loss": "mlm_loss", "mlm.accuracy": "mlm_accuracy", "nsp.accuracy": "nsp_accuracy"}
-        metrics |= {key: _finite(best[column]) for key, column in keys.items() if column in best}
+        found = {key: best[column] for key in PRETRAINED if (column := key.replace(".", "_")) in best}
+        metrics |= {key: _finite(score) for key, score in found.items()}
+        columns = {key: PRETRAINED[key] for key, score in found.items() if score is not None} | columns
     rows = csv.DictReader((read(CURVE) or "").splitlines())
     series = to_series(rows, ("step", "mlm_loss"), f"{CURVE} of {name}")
     curve = {step: loss for step, loss in zip(series["step"], series["mlm_loss"], strict=True) if not math.isnan(step)}

@@ -7,10 +7,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
+from typing import Any
 
-from maskline.core.text import printable, wrapped
+from maskline.core.text import printable
 from maskline.reporting.runs import SEED, Run
-from maskline.reporting.tables import ABSENT, format_number, markdown
+from maskline.reporting.tables import ABSENT, fitting, format_number
 
 LEVEL = 0.05
 """A difference is decided where its p is below this; intervals cover the rest."""
@@ -51,10 +52,10 @@ def seeds_needed() -> int:
 
 
 @dataclass(frozen=True)
-class Pairing:
-    """A number of two configurations, in pairs with the same seed."""
+class Pairs:
+    """A number of two configurations, in pairs of runs with the same seed."""
 
-    differences: Mapping[int, float]
+    differences: Mapping[Any, float]
     """Seed -> how far the one is from the other."""
 
     @property
@@ -69,19 +70,25 @@ class Pairing:
 
     @property
     def p(self) -> float | None:
-        """The p of a change of signs."""
+        """The two-sided p of a change of signs."""
         return sign_flip(list(self.differences.values()))
+
+    @property
+    def verdict(self) -> str | None:
+        """That these are too few to decide anything; None where they are not."""
+        count, needed = len(self.differences), seeds_needed()
+        return f"{count} seeds cannot decide this, {needed} could" if count < needed else None
 
 
 def seeds_table(runs: Sequence[Run], width: int | None = None) -> str:
-    """Return what some seeds of one configuration reached, for a terminal of `width` characters; None: any."""
+    """Return what runs of one configuration reached, for a terminal of `width` characters; None: any."""
     columns = {key: column for run in runs for key, column in run.columns.items()}
     header = ["measured", "mean", "sd", "95 % interval", *(f"seed {run.params.get(SEED)}" for run in runs)]
     rows = []
     for key, column in columns.items():
         values = [run.metrics.get(key) for run in runs]
         found = [value for value in values if value is not None]
-        whole = found if len(found) == len(values) else []
+        whole = found if len(found) == len(values) else []  # of some, nothing is said
         average = mean(whole) if whole else None
         rows.append(
             [
@@ -92,11 +99,7 @@ def seeds_table(runs: Sequence[Run], width: int | None = None) -> str:
                 *(format_number(value) for value in values),
             ]
         )
-    table = markdown(header, rows, [False, *[True] * (len(header) - 1)], printable)
-    if width and max(map(len, table.splitlines())) > width:
-        cells = [[f"{title}: {cell}" for title, cell in zip(header, row, strict=True)] for row in rows]
-        table = "\n".join("".join(f"{wrapped(printable(cell), width)}\n" for cell in row) for row in cells)
-    return table
+    return fitting(header, rows, [False, *[True] * (len(header) - 1)], printable, width)
 
 
 def range_text(bounds: tuple[float, float] | None, beside: float | None, *, sign: str = "") -> str:

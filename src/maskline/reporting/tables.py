@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from maskline.core.errors import UserError
 from maskline.core.scores import Headline, Report
 from maskline.core.storage import read_csv, read_json
-from maskline.core.text import escape, printable
+from maskline.core.text import escape, printable, wrapped
 from maskline.reporting.scores import Scores
 
 if TYPE_CHECKING:
@@ -49,6 +49,21 @@ def markdown(
         for row in (cells[0], rules, *cells[1:])
     ]
     return "\n".join(lines) + "\n"
+
+
+def fitting(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numeric: Sequence[bool],
+    shown: Callable[[str], str],
+    width: int | None,
+) -> str:
+    """Return the same for a terminal of `width` characters: where it has no room, each cell is a line. None: any."""
+    table = markdown(header, rows, numeric, shown)
+    if width is None or max(map(len, table.splitlines())) <= width:
+        return table
+    cells = [[f"{title}: {shown(cell)}" for title, cell in zip(header, row, strict=True)] for row in rows]
+    return "\n".join("".join(f"{wrapped(cell, width)}\n" for cell in row) for row in cells)
 
 
 def _align(cell: str, width: int, right: bool) -> str:
