@@ -22,6 +22,7 @@ from typing import Any
 
 from maskline.core.errors import UserError
 from maskline.core.storage import fingerprint, try_lock
+from maskline.core.text import printable
 from maskline.experiments.repository import Experiment, Repository
 from maskline.experiments.stages import (
     LOCK,
@@ -40,10 +41,13 @@ from maskline.reporting.lock import Stages
 
 COPIES = Path(".runs/seeds")
 COMPUTE = "compute"
+LOCKED = "lock"
 DVC = (sys.executable, "-m", "dvc")
 SUBJECT = re.compile(r"maskline seeds: ([0-9a-f]+) ([0-9]+)")
 """The message of a recorded run: configuration and seed."""
 POLL_SECONDS = 0.1
+SHOWN = 3
+"""How many files a line names."""
 NAMED = 40
 """Characters of a name that is made of changed parameters; with more of them it is the configuration's hash alone."""
 
@@ -128,6 +132,7 @@ class Seeds:
             missing = [seed for seed in seeds if seed not in done]
             failed = []
             if missing:
+                self._name_strangers()
                 tree = self._run_common(next(iter(known.values()), None), threads, lock)
                 failed = self._run_all(missing, known, tree, threads, lock)
             if not any(path.name.isdecimal() for path in self.folder.iterdir()):
@@ -160,7 +165,7 @@ class Seeds:
         Runs that a command has begun hold it too, so that nothing touches their copies when the command was killed.
         """
         waiting = False
-        while (descriptor := try_lock(self.folder / "lock")) is None:
+        while (descriptor := try_lock(self.folder / LOCKED)) is None:
             if not waiting:
                 self.say(f"another command, or a run that it began, is at this configuration ({self.folder}): waiting")
             waiting = True
@@ -168,6 +173,8 @@ class Seeds:
         try:
             yield descriptor
         finally:
+            if self.folder.is_dir() and [path.name for path in self.folder.iterdir()] == [LOCKED]:
+                shutil.rmtree(self.folder)
             close(descriptor)
 
     def _known(self) -> dict[int, Experiment]:
@@ -183,6 +190,12 @@ class Seeds:
                 if all(made.get(name, {}).get("outs") == outs for name, outs in data.items()):
                     known[int(match[2])] = experiment
         return known
+
+    def _name_strangers(self) -> None:
+        if strangers := self.repository.strangers():
+            more = f" and {len(strangers) - SHOWN} more" if len(strangers) > SHOWN else ""
+            names = printable(", ".join(strangers[:SHOWN]))
+            self.say(f"runs are without what git does not know: {names}{more} (`git add -N FILE` makes it known)")
 
     def _check_names(self) -> None:
         names = {f"{self.name}-seed{seed}" for seed in range(self.request.count)}

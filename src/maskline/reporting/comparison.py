@@ -28,10 +28,7 @@ class Row:
     @property
     def names(self) -> str:
         """The experiments in the row; of several that `pipeline.seeds` made, the configuration."""
-        several = Counter(run.configuration for run in self.runs)
-        return ", ".join(
-            dict.fromkeys(run.configuration if several[run.configuration] > 1 else run.name for run in self.runs)
-        )
+        return named(self.runs)
 
     @property
     def texts(self) -> list[str]:
@@ -266,7 +263,7 @@ def _unchanged(runs: Iterable[Run]) -> list[str]:
 
 
 def _not_evaluated(runs: Iterable[Run]) -> list[str]:
-    names = ", ".join(run.name for run in runs if not run.evaluated)
+    names = named([run for run in runs if not run.evaluated])
     return [f"{names}: pretrained and not evaluated; MLM and NSP are those of the best step."] if names else []
 
 
@@ -297,6 +294,12 @@ def _columns(runs: Sequence[Run]) -> dict[str, Column]:
     for run in runs:
         columns = {**columns, **{key: column for key, column in run.columns.items() if key not in columns}}
     return columns
+
+
+def named(runs: Sequence[Run]) -> str:
+    """Return the names of runs; of several seeds of one configuration, the name of that."""
+    several = Counter(run.configuration for run in runs)
+    return ", ".join(dict.fromkeys(run.configuration if several[run.configuration] > 1 else run.name for run in runs))
 
 
 def written(value: Any) -> str:

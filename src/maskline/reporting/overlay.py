@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from maskline.reporting.lines import STEP
 from maskline.reporting.series import last_number
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 LOOKS = [(INK, "-"), *((color, line) for line in ("-", "--", ":", "-.") for color in CYCLE)]
 """Colours and lines of experiments, the reference's first."""
+THIN: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.8, "marker": "o", "markersize": 1.5}
+"""The line of one seed among several."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def seed_bands(configurations: Sequence[SeedCurves]) -> "Figure":
     for index, configuration in enumerate(configurations):
         color, line = LOOKS[index % len(LOOKS)]
         for curve in configuration.curves:
-            axes.plot(list(curve), list(curve.values()), color=color, linestyle=line, linewidth=0.7, alpha=0.8)
+            axes.plot(list(curve), list(curve.values()), color=color, linestyle=line, **THIN)
         first, *others = configuration.curves
         steps = [step for step in first if all(step in curve for curve in others)]
         low, high = ([end(curve[step] for curve in configuration.curves) for step in steps] for end in (min, max))
@@ -90,10 +92,10 @@ def seed_bands(configurations: Sequence[SeedCurves]) -> "Figure":
         ends = [last for curve in configuration.curves if (last := last_number(curve.values())) is not None]
         if ends:
             name = fitted(f"{configuration.name} (n = {len(configuration.curves)})", 48, 1)
-            text = f"{name}  {format_number(fmean(ends))}\n{fitted(configuration.detail, 48, 1)}"
+            text = f"{name}  mean {format_number(fmean(ends))}\n{fitted(configuration.detail, 48, 1)}"
             labels.append(Label(text.rstrip(), fmean(ends), color))
     handles = [
-        Line2D([], [], color=GREY, linewidth=0.7, label="one seed"),
+        Line2D([], [], color=GREY, label="one seed", **THIN),
         Patch(color=GREY, alpha=0.2, linewidth=0, label="from the lowest to the highest of the seeds"),
     ]
     axes.legend(handles=handles, loc="upper right", frameon=False)
