@@ -15,10 +15,8 @@ COLUMNS = {"mlm.loss": Column("MLM loss", "lower"), "nsp.accuracy": Column("NSP 
 
 def make(name, seed, loss, layers=2, nsp=0.5, data="x"):
     metrics = {"mlm.loss": loss, "nsp.accuracy": nsp}
-    curve = {100: loss + 1, 200: loss}
-    return Run(
-        name, {"seed": seed, "model.layers": layers}, metrics, curve, "done", columns=COLUMNS, data={"": data}
-    )
+    curve = {100: 9.0, 200: math.nan if loss is None else loss}
+    return Run(name, {"seed": seed, "model.layers": layers}, metrics, curve, "done", columns=COLUMNS, data={"": data})
 
 
 def several(name, losses, **changes):
@@ -75,7 +73,7 @@ def test_rows_are_paired_by_the_seeds_that_both_have():
     assert pairs.differences == pytest.approx({0: -0.1, 1: 0.1, 2: -0.3})  # 3 and 4 have no partner
     assert pairs.mean == pytest.approx(-0.1)
     assert pairs.interval == pytest.approx((-0.1 - 4.302653 * 0.2 / math.sqrt(3), -0.1 + 4.302653 * 0.2 / math.sqrt(3)))
-    assert pairs.p == 0.75  # of eight sums, -0.1 and 0.1 are the only ones nearer to 0 than 0.3, and so is none
+    assert pairs.p == 0.75  # of the eight sums, two are nearer to 0 than 0.3: 0.1 and -0.1
     text = to_markdown(comparison)
     assert "| 3 of 4 and 4 |" in text
     assert "0: -0.100, 1: +0.100, 2: -0.300" in text
