@@ -30,6 +30,8 @@ CURVE = "tests/finetuning/test_learning_curve.py::test_each_size_and_seed_has_bo
 SWITCHED = f"{REPRO}::test_a_task_is_switched_on_and_off"
 QUEUE = f"{REPRO}::test_a_queue_of_masking_rates_leaves_tokenizer_and_shards_alone"
 
+SEEDS = "tests/pipeline/test_seeds.py::test_killed_in_the_middle_it_goes_on_and_compare_knows_the_runs"
+
 RUN = "run here, in a small copy"
 DRY = "make -n: it is what runs this very test"
 ONLINE = "needs the network: its flags are applied to params.yaml"
@@ -88,6 +90,9 @@ VERIFIED = {
     "-S 'tasks/sentiment.yaml:dataset.labels=[Negative,Positive]'": FILES,
     "dvc exp run $(python -m pipeline.preset wikitext-tiny) -S corpus.source=files "
     "-S 'corpus.files.paths=[texts/valid.txt.gz]' -S 'corpus.files.validation_paths=[texts/test.txt.gz]'": FILES,
+    "python -m pipeline.seeds 6": SEEDS,
+    "python -m pipeline.seeds 6 -S model.layers=4": SEEDS,
+    "python -m pipeline.seeds 6 $(python -m pipeline.preset mlm-only) evaluate": SEEDS,
     "python -m pipeline.compare": RUN,
     "dvc exp show --only-changed": RUN,
     "dvc metrics diff": RUN,
