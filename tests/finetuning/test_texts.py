@@ -177,6 +177,21 @@ def test_random_weights_read_no_texts_and_none_is_none(mine):
     assert "texts" not in read_json(mine / "plain" / "reports" / "metrics.json")
 
 
+def test_a_pooler_that_pretraining_did_not_train_is_that_of_the_seed(mine, monkeypatch):
+    poolers = []
+    real = finetuning_run.train
+
+    def train(objective, *rest, **options):
+        poolers.append(objective.model.encoder.pooler.weight.clone())
+        return real(objective, *rest, **options)
+
+    monkeypatch.setattr(finetuning_run, "train", train)
+    tune(settings(**RATES), paths(mine, "read", pretrained="words"))  # without NSP
+    tune(settings(), paths(mine, "plain", pretrained="words"))
+    assert torch.equal(poolers[0], poolers[1])
+    assert torch.equal(poolers[1], poolers[2])
+
+
 def test_an_encoder_without_a_head_for_masked_tokens_is_refused(mine):
     tune(settings(), paths(mine))
     shutil.rmtree(mine / "out" / "best")

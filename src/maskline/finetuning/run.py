@@ -159,6 +159,7 @@ def learn_texts(
         model = load_pretraining_model(paths.pretrained, settings.encoder.stage, dropout=recipe.dropout)
     except UserError as error:
         raise UserError(f"{error}, or set text_epochs to 0, in finetune of tasks/{name}.yaml") from None
+    model.encoder.load_state_dict(objective.model.encoder.state_dict())  # also the pooler, which may be the seed's
     place(model, settings.compute, objective.device)
     texts = TextsObjective(
         model,
