@@ -77,12 +77,12 @@ def test_a_page_that_hangs_is_listed_and_the_same_ones_again(tmp_path, monkeypat
         assert found.report()["skipped"]["ended"] == ["3"]
 
 
-def _clean_or_hang(language, task):
+def _clean_or_hang(language, definitions, task):
     from maskline.sources.dump.wikitext import clean_page
 
     while task[1].text == "hang":
         pass
-    return clean_page(language, task)
+    return clean_page(language, definitions, task)
 
 
 def test_errors_name_the_file_and_the_way_out(tmp_path):

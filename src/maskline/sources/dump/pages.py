@@ -36,15 +36,16 @@ _CHUNK = 1 << 17
 _NUMBER = re.compile(r"-?\d{1,9}", re.ASCII)
 _NAMESPACE = re.compile(r"\d{1,9}", re.ASCII)
 _PAGE = "mediawiki/page"
+_REVISION = f"{_PAGE}/revision"
 _SITE = "mediawiki/siteinfo"
 _NAMESPACES = f"{_SITE}/namespaces"
 _TEXT = "text"
-_FIELDS = {_PAGE: {"id", "title", "ns", "redirect"}, f"{_PAGE}/revision": {"model", _TEXT}, _SITE: {"dbname", "base"}}
+_FIELDS = {_PAGE: {"id", "title", "ns", "redirect"}, _REVISION: {"timestamp", "model", _TEXT}, _SITE: {"dbname", "base"}}
 """Place of an element -> those in it that are read."""
 
 
 class Page(NamedTuple):
-    """A page, in the last revision that the dump has of it."""
+    """A page, in the newest revision that the dump has of it."""
 
     id: str
     title: str
@@ -63,7 +64,8 @@ SitePage = tuple[Site, Page]
 def read_pages(path: Path) -> Iterator[SitePage]:
     """Yield the pages of one file in their order, each with its wiki.
 
-    Of a text of more than MAX_CHARACTERS only the beginning is read, one character more than these.
+    Where a file has several revisions of a page, in one element or in several in a row, the newest by its timestamp is
+    the page; of revisions without one, the last. Of a text of more than MAX_CHARACTERS only the beginning is read, one character more than these.
 
     Raises:
         UserError: the file is not a MediaWiki dump, ends before its closing tag, or holds what no dump does.
@@ -81,7 +83,7 @@ def read_pages(path: Path) -> Iterator[SitePage]:
                 yield from reader.take()
             read = True
             reader.parser.Parse(b"", True)  # tells expat that the file ends
-            yield from reader.take()
+            yield from reader.take(last=True)
     except (EOFError, OSError, zlib.error) as error:
         raise UserError(f"{path} cannot be read to its end ({error}): download it again") from None
     except expat.ExpatError as error:
@@ -113,13 +115,18 @@ class _Reader:
         self.parser.CharacterDataHandler = self._add
         self._fields: dict[str, str] = {}
         self._attributes: dict[str, str] = {}
+        self._revision: dict[str, str] = {}
+        """The newest revision of the open page."""
         self._pages: list[SitePage] = []
+        self._newest = ""
+        """The timestamp of the last of these pages."""
         self._names: list[tuple[int, str]] = []
         self._site = Site.of("", "", ())
 
-    def take(self) -> list[SitePage]:
-        """Return the pages that were read since the last call."""
-        taken, self._pages = self._pages, []
+    def take(self, *, last: bool = False) -> list[SitePage]:
+        """Return the pages that were read since the last call, but the newest one, unless it is the `last`."""
+        kept = [] if last else self._pages[-1:]  # another revision of it may follow
+        taken, self._pages = self._pages[: len(self._pages) - len(kept)], kept
         return taken
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
@@ -160,19 +167,34 @@ class _Reader:
         elif name == "siteinfo":
             self._site = Site.of(self._fields.get("dbname", ""), self._fields.get("base", ""), self._names)
             self._fields = {}
+        elif name == "revision" and place == _PAGE:
+            if self._fields.get("timestamp", "") >= self._revision.get("timestamp", ""):
+                self._revision = {key: self._fields.get(key, "") for key in ("timestamp", "model", _TEXT)}
+            for key in self._revision:
+                self._fields.pop(key, None)
         elif name == "page" and place == "mediawiki":
-            self._pages.append((self._site, self._page()))
-            self._fields = {}
+            self._add_page()
+            self._fields, self._revision = {}, {}
         self._text.clear()
 
+    def _add_page(self) -> None:
+        page = self._page()
+        timestamp = self._revision.get("timestamp", "")
+        if self._pages and page.id and (page.id, page.title) == self._pages[-1][1][:2]:
+            if timestamp >= self._newest:
+                self._pages[-1], self._newest = (self._site, page), timestamp
+            return
+        self._pages.append((self._site, page))
+        self._newest = timestamp
+
     def _page(self) -> Page:
-        fields = self._fields
+        fields = self._fields | self._revision
         title = fields.get("title", "")
         return Page(
             fields.get("id", ""),
             title,
             int(fields["ns"]) if _NAMESPACE.fullmatch(fields.get("ns", "")) else self._site.namespace(title),
             "redirect" in fields,
-            fields.get("model", "wikitext"),
+            fields.get("model") or "wikitext",
             fields.get("text", ""),
         )

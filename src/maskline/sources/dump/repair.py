@@ -1,35 +1,57 @@
 """Repair of paragraphs from which markup was removed.
 
-`HOLE` marks where something was removed. A hole after a word or a sentence is closed (it was a note), and so is a hole
-before the first word. In a bracket, the part with the hole is removed: "(Greek: [hole]; 14 March 1879)" becomes
-"(14 March 1879)". Any other hole is a missing word: it stays, and the caller drops the sentence.
+Marks (`marks`) tell where something was removed. In a bracket, the part with the mark is removed: "(Greek: [hole];
+14 March 1879)" becomes "(14 March 1879)". What is `UNKNOWN` was most likely a note or a box where a word ends before it
+and a space or a sign follows, or where no sentence has begun; it is then no hole. Scripts without spaces show no such
+places, and words of one letter, such as the Arabic article, are never noted. Any other hole is a missing word: it
+stays, and the caller drops the sentence.
 """
 
 import re
 
-from maskline.sources.dump.templates import GLOSS, HOLE
+from maskline.sources.dump.marks import GAPS, GLOSS, HOLE, UNKNOWN
 
 BRACKETS = 3
 """Levels of nested brackets that are repaired."""
-_GAP = re.compile(f"[{HOLE}{GLOSS}]")
-_RUN = re.compile(f"([{HOLE}{GLOSS}])(?: ?[{HOLE}{GLOSS}])+")
-_LEADING = re.compile(rf"^(?:[{HOLE}{GLOSS}][\s,.;:،؛]*)+")
-_NOTE = re.compile(rf"(?<=[^\s(\[{{（«“‘\"'$€£¥₹/=+<>~≈–—-]){HOLE}")
-_AFTER_SENTENCE = re.compile(rf"([.!?…؟۔。！？।][\"'”’»)\]」』]*) {HOLE}(?= [^a-zà-ÿа-я]|$)|(?<=[:—–]) {HOLE}$")
+_UNSPACED = (
+    "\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u1b00-\u1b7f\u3005-\u3007\u3040-\u30ff\u3400-\u9fff"
+    "\uaa60-\uaa7f\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Letters of scripts that put no space between words: Thai, Lao, Tibetan, Burmese, Khmer, kana, Han and others."""
+_GAP = re.compile(f"[{GAPS}]")
+_RUN = re.compile(f"[{GAPS}](?: ?[{GAPS}])+")
+_LEADING_GLOSS = re.compile(rf"^(?:{GLOSS}[\s,.;:،؛]*)+")
+_GLUED_GLOSS = re.compile(rf"(?<=[{_UNSPACED}]){GLOSS}(?=[{_UNSPACED}，。、；：])")
+_PREFIX = re.compile(
+    r"(?:^|[^\w\u0610-\u065f])(?=[^\W\d_])(?:[وفبكلس]{0,2}(?:ال|لل)?|[משהוכלב]{1,3}[־'׳]?|[^\W\d_])$"
+)
+"""The end of a text that is a prefix of the next word, or a single letter."""
+_ENDS = ".!?…؟۔。！？।॥։።።๚။៕་།"
+_CLOSING = "\"'”’»)\\]」』）》】〉"
+_ENDED = re.compile(rf"[{_ENDS}][{_CLOSING}]*$")
+_CLOSED_WORD = re.compile(rf"[\w{_CLOSING}%°{_ENDS},;:،؛\u0300-\u036f]$")
+_FOLLOWING = re.compile(rf"$|[\s.,;:!?…،؛؟۔।॥։{_CLOSING}]|[–—-](?:\s|$)")
 _BRACKET = re.compile(r"\s?[(（]([^()（）]*)[)）]")
 _STRONG, _WEAK = re.compile(r"([;؛；])"), re.compile(r"([,،、，])")
-_OPENED = re.compile(r"([(（])[\s,;:،؛]+")
-_CLOSED = re.compile(r"(?<![\s,;:،؛])[\s,;:،؛]+([)）])")
-_EMPTY = re.compile(r"(?:(?<=\s)|(?<=^)|(?<=[.,;:»”،؛]))[(（]\s*[)）]\s?|\[\s*\]|\s?«\s*»|\s?“\s*”|(?<=\s)\"\"(?=\s)")
-_COMMAS = re.compile(r"([,،؛;])(?:\s*[,،])+(?!\w)")
-_BEFORE = re.compile(r"\s+([,.،؛)\]）](?!\d))")
+_OPENED = re.compile(r"([(（])[\s,;:،؛，、；：]+")
+_CLOSED = re.compile(r"(?<![\s,;:،؛，、；：])[\s,;:،؛，、；：]+([)）])")
+_EMPTY = re.compile(
+    rf"(?:(?<=\s)|(?<=^)|(?<=[.,;:»”،؛{_UNSPACED}，。、；：」』》]))\(\s*\)\s?|（\s*[)）]|\(\s*）|\[\s*\]|\s?«\s*»|\s?“\s*”|"
+    r"《\s*》|〈\s*〉|「\s*」|『\s*』|【\s*】|〔\s*〕|［\s*］|(?<=\s)\"\"(?=\s)"
+)
+_COMMAS = re.compile(
+    r"([,،؛;])(?:\s*[,،])+(?!\w)|([，、；：])(?:\s*[，、；])+|[，、；：]\s*(?=[。！？])|(?<=[。！？])[，、；：]"
+)
+_BEFORE = re.compile(r"\s+([,.،؛)\]）](?!\d))|\s+([，。、；：）」』》】])|(?<=[（「『《【])\s+")
 _SIGNS = (
     *("( ", "(,", "(;", "(:", "(،", "(؛", "()", " )", ",)", ";)", ":)", "،)", "؛)", "[]", "[ ]", " ]"),
-    *("（ ", "（,", "（;", "（:", "（،", "（؛", "（）", "（)", "(）", " ）", ",）", ";）", ":）", "،）", "؛）"),
     *(",,", ", ,", "; ,", ";,", "،،", "، ،", ",،", ", ،", ";،", "; ،", "؛,", "؛ ,", "؛،", "؛ ،", "،,", "، ,"),
     *(" ,", " .", " ،", " ؛", "«»", "« »", "“”", "“ ”", '""'),
 )
-"""Every match of the last five patterns contains one of these. A search for them takes a tenth of the time."""
+_WIDE = re.compile(
+    r"[（「『《〈【〔［(][\s，、；：,;:،؛]*[）」』》〉】〕］)]|[（(][\s,;:،؛，、；：]|[\s,;:，、；：][）)」』》】]|[，、；：。！？]\s*[，、；：]|[，、；：]\s*[。！？]|\s[，。、；：]|[「『《【]\s"
+)
+"""Every match of the last five patterns contains a sign or matches this. Both are found in a tenth of the time."""
 
 
 def repair(text: str) -> tuple[str, bool]:
@@ -37,16 +59,77 @@ def repair(text: str) -> tuple[str, bool]:
     text = " ".join(text.split())
     repaired = False
     if _GAP.search(text):
-        text = _AFTER_SENTENCE.sub(r"\1", _NOTE.sub("", _LEADING.sub("", _RUN.sub(r"\1", text))))
+        text = _without_notes(_LEADING_GLOSS.sub("", _RUN.sub(_strongest, text)))
         for _ in range(BRACKETS):
             text = _BRACKET.sub(_without_incomplete_parts, text)
-        text = text.replace(GLOSS, "").replace("  ", " ").strip()
+        text = _GLUED_GLOSS.sub(HOLE, text).replace(GLOSS, "").replace(UNKNOWN, HOLE).replace("  ", " ").strip()
         repaired = True
-    if any(sign in text for sign in _SIGNS):
-        tidy = _BEFORE.sub(r"\1", _COMMAS.sub(r"\1", _EMPTY.sub("", _CLOSED.sub(r"\1", _OPENED.sub(r"\1", text)))))
+    if any(sign in text for sign in _SIGNS) or (not text.isascii() and _WIDE.search(text)):
+        tidy = _CLOSED.sub(r"\1", _OPENED.sub(r"\1", text))
+        tidy = _BEFORE.sub(r"\1\2", _COMMAS.sub(r"\1\2", _EMPTY.sub("", tidy)))
         repaired |= tidy != text
         text = " ".join(tidy.split())
     return text, repaired
+
+
+def _strongest(run: re.Match[str]) -> str:
+    """Return one mark for several: what is missing for certain, else what may be missing."""
+    return next(mark for mark in (HOLE, UNKNOWN, GLOSS) if mark in run[0])
+
+
+def _without_notes(text: str) -> str:
+    """Return `text` without the unknown templates that are notes or boxes by what stands around them."""
+    if UNKNOWN not in text:
+        return text
+    parts = text.split(UNKNOWN)
+    kept = [parts[0]]
+    for number, after in enumerate(parts[1:]):
+        before = parts[number]
+        kept.append("" if _is_note(before, after, number == 0) else UNKNOWN)
+        kept.append(after)
+    return "".join(kept)
+
+
+def _is_note(before: str, after: str, first: bool) -> bool:
+    """Return whether an unknown template between `before` and `after` is a note or a box, by where it stands."""
+    following = after.lstrip()[:1]
+    starts = not following or following.isupper() or following.istitle()
+    if not before.strip():
+        return first and starts
+    if _ENDED.search(before.rstrip()[-8:]):
+        return starts or not (before[-1].isspace() or not after[0].isspace())
+    if before[-1].isspace():
+        return not following and before.rstrip()[-1] in ":–—"  # it follows: {{list}}
+    if before[-1].isdigit() or not _CLOSED_WORD.search(before[-1]) or _PREFIX.search(before[-8:]):
+        return False
+    return bool(_FOLLOWING.match(after)) and not _is_unspaced(before[-1]) and not _is_unspaced(following)
+
+
+_UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
+
+
+def _is_unspaced(character: str) -> bool:
+    return bool(_UNSPACED_LETTER.match(character))
+
+
+_SHORT = re.compile(r"(?:^|[\s(«„“\"'-])[^\W\d_]{1,2}\.$")
+_ABBREVIATED = re.compile(r"(?:^|[\s(«„“\"'-])([^\W\d_]{1,3}[^\W\d_aeiouyаеёиоуыэюяіїєαεηιουωáéíóúâêôäöüåæøıăõ])\.$")
+
+
+def ends_surely(sentence: str) -> bool:
+    """Return whether the end of `sentence` is none of an abbreviation, such as `г.` and `Dr.`, by its length."""
+    return not _SHORT.search(sentence[-8:])
+
+
+def may_go_on(sentence: str, language: str) -> bool:
+    """Return whether `sentence` may end with an abbreviation, such as `проф.` and `vb.`: a short word in small letters.
+
+    In English, whose sentences end with words such as "it" and "not", only the splitter knows.
+    """
+    if language.partition("-")[0] in {"en", "simple"}:
+        return False
+    found = _ABBREVIATED.search(sentence[-8:])
+    return not ends_surely(sentence) or (found is not None and found[1].islower())
 
 
 def _without_incomplete_parts(bracket: re.Match[str]) -> str:

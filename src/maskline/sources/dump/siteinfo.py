@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from maskline.sources.dump.aliases import CATEGORY, FILE, words
 
-_FILE, _CATEGORY, _MEDIA = 6, 14, -2
+_FILE, _TEMPLATE, _CATEGORY, _MEDIA = 6, 10, 14, -2
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,11 @@ class Site:
         """Return the number of the namespace in a title; 0, that of the articles, if it has none."""
         prefix, colon, _ = title.partition(":")
         return dict(self.namespaces).get(fold(prefix), 0) if colon else 0
+
+    def is_template(self, prefix: str) -> bool:
+        """Return whether `prefix` is a name of the namespace of templates, in the wiki's language or in English."""
+        folded = fold(prefix)
+        return folded == "template" or dict(self.namespaces).get(folded) == _TEMPLATE
 
     def url(self, title: str) -> str:
         """Return the address of a page."""

@@ -2,13 +2,14 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from maskline.corpus.articles import Article, Source
 from maskline.records.files import describe, find
+from maskline.sources.dump.definitions import TEMPLATES, Definitions
 from maskline.sources.dump.download import fetch_dump
 from maskline.sources.dump.pages import MAX_CHARACTERS, OPENERS, Page, SitePage, read_pages
 from maskline.sources.dump.server import Say
@@ -53,18 +54,25 @@ class _Counts:
         )
         self.cleaning = Counter[str](dict.fromkeys(("repaired", "sentences", "marked_up", "items", "appendices"), 0))
         self.skipped: dict[str, list[str]] = {"too_long": [], "ended": []}
+        self.definitions: dict[str, Definitions] = {}
 
     def skip(self, page: Page, reason: str) -> None:
         self.dropped[reason] += 1
         self.skipped[reason].append(page.id)
 
     def report(self) -> dict[str, Any]:
-        return {"cleaning": dict(self.cleaning), "skipped": self.skipped}
+        templates = {
+            "read": sum(found.read for found in self.definitions.values()),
+            "known": sum(map(len, self.definitions.values())),
+            "no_room": sum(found.left_out for found in self.definitions.values()),
+        }
+        return {"cleaning": dict(self.cleaning), "templates": templates, "skipped": self.skipped}
 
 
-def _articles(paths: Iterable[Path], language: str, workers: int, counts: _Counts) -> Iterator[Article]:
-    batches = _batches(_candidates(paths, counts))
-    for (site, page), cleaned in in_order(partial(clean_page, language), batches, workers):
+def _articles(paths: Sequence[Path], language: str, workers: int, counts: _Counts) -> Iterator[Article]:
+    counts.definitions = _definitions(paths)
+    clean = partial(clean_page, language, counts.definitions)
+    for (site, page), cleaned in in_order(clean, _batches(_candidates(paths, counts)), workers):
         if cleaned is None:
             counts.skip(page, "ended")
             continue
@@ -72,8 +80,20 @@ def _articles(paths: Iterable[Path], language: str, workers: int, counts: _Count
             counts.dropped["disambiguation"] += 1
             continue
         counts.cleaning.update(cleaned.counts)
-        identity = f"{site.name}-{page.id}" if site.name else page.id
+        identity = page.id or page.title  # an export by hand may have no ids
+        identity = f"{site.name}-{identity}" if site.name else identity
         yield Article(identity, page.title, site.url(page.title), cleaned.text)
+
+
+def _definitions(paths: Iterable[Path]) -> dict[str, Definitions]:
+    """Return what the dumps say of the templates of each wiki: name of the wiki -> its templates."""
+    found: dict[str, Definitions] = {}
+    for path in paths:
+        for site, page in read_pages(path):
+            if page.namespace == TEMPLATES and page.model == "wikitext":
+                redirect = page.redirect or is_redirect(page.text)
+                found.setdefault(site.name, Definitions()).add(site, page.title, page.text, redirect)
+    return found
 
 
 def _candidates(paths: Iterable[Path], counts: _Counts) -> Iterator[SitePage]:

@@ -1,88 +1,130 @@
-"""The templates that are rendered: those that contain words of the sentence around them.
+"""What the templates of a page show.
 
-All other templates are left out. Most are infoboxes and navigation, which are not prose. Where one would add text to a
-sentence, that text is not in the page: a `HOLE` marks the place, and `repair` decides what happens to it.
+Numbers, quotations and names in other scripts are rendered here, since their templates are programs. Of all others the
+wiki itself says what they show, in the pages of its templates (`definitions`). Where it does not, the lists of
+`aliases` tell notes and templates that show an argument. The rest is unknown: a mark stands for it, and `repair`
+decides what happens to its sentence.
 """
 
-import re
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
 
+from maskline.sources.dump import measures
 from maskline.sources.dump.aliases import (
+    ACCENT,
     CITATION_PREFIXES,
     CITATIONS,
     CONVERT,
     DISAMBIGUATION,
     FORMATNUM,
+    FRACTION,
+    GLOSSES,
+    ICON_PREFIXES,
     LANGUAGE,
+    LINK,
+    LINK_BY_LANGUAGE,
+    LINK_PREFIXES,
+    LINK_TEXT_SECOND,
+    LINK_TEXT_THIRD,
+    LINK_TEXTS,
     QUOTE,
+    QUOTE_TEXTS,
     SHOWN,
+    SILENT_FUNCTIONS,
     words,
 )
-from maskline.sources.dump.siteinfo import fold
+from maskline.sources.dump.arguments import Arguments, split, split_arguments
+from maskline.sources.dump.definitions import BOX, DISAMBIGUATION as DISAMBIGUATION_WORD, Definitions
+from maskline.sources.dump.expansion import Expansion
+from maskline.sources.dump.marks import GAPS, GLOSS, HOLE, UNKNOWN
+from maskline.sources.dump.siteinfo import Site, fold
 
-HOLE = "\ue000"
-"""Marks where something was left out that the sentence may need."""
-GLOSS = "\ue002"
-"""Marks where something was left out that only a bracket around it needs, such as a pronunciation."""
-
-
-class Arguments(NamedTuple):
-    """The arguments of a template."""
-
-    positional: list[str]
-    named: dict[str, str]
-
-    def at(self, number: int) -> str:
-        """Return the positional argument `number`, counted from 1; "" if there is none."""
-        return self.named.get(str(number)) or (self.positional[number - 1] if number <= len(self.positional) else "")
-
+MOST_EXPANDED = 2_000_000
+"""Most characters that all templates of a page expand to: MediaWiki's own limit, in bytes."""
 
 Renderer = Callable[[Arguments], str]
 
-_TOKEN = re.compile(r"\[\[|\]\]|\|")
-_NAMED = re.compile(r"\s*([\w \-]{1,40}?)\s*=(.*)", re.DOTALL)
+
+class Templates:
+    """The templates of one page."""
+
+    def __init__(self, site: Site, language: str, definitions: Definitions, title: str) -> None:
+        self._site = site
+        self._definitions = definitions
+        self._title = title
+        self._english = language.partition("-")[0] in {"en", "simple"}
+        self._room = MOST_EXPANDED
+
+    def render(self, name: str, content: str) -> str:
+        """Return what a template shows, as wikitext.
+
+        Args:
+            name: as it is written; for a parser function, with the colon and the text after it.
+            content: the arguments, with the templates in them already rendered.
+
+        Returns:
+            "" if a sentence is complete without it; with `HOLE`, `GLOSS` or `UNKNOWN` in it if not all of it is known.
+        """
+        expansion = Expansion(self._definitions, self._title, self._rendered)
+        if name.lstrip().startswith("#"):
+            function, _, first = name.partition(":")
+            return self._counted(expansion.of_page(function.strip().casefold(), first.strip(), split(content)))
+        return self._counted(self._rendered(name, content, expansion))
+
+    def _counted(self, shown: str) -> str:
+        self._room -= len(shown)
+        return shown if self._room >= 0 else UNKNOWN
+
+    def _rendered(self, name: str, content: str | Arguments, expansion: Expansion) -> str:
+        prefix, colon, rest = name.partition(":")
+        if colon:
+            if (of_function := self._of_function(fold(prefix), rest, expansion)) is not None:
+                return of_function
+            if self._site.is_template(prefix):
+                name = rest
+        elif (word := expansion.word(fold(name), None)) is not None and not content:
+            return word
+        names = (fold(name), fold(self._definitions.target(name)))
+
+        def arguments() -> Arguments:
+            return split_arguments(content) if isinstance(content, str) else content
+
+        if renderer := self._known(_RENDERERS, names):
+            return renderer(arguments()) or HOLE
+        if any(known.startswith(CITATION_PREFIXES) for known in names):
+            return ""
+        body = self._definitions.body(name)
+        shown = None
+        if body is not None:
+            if body in {BOX, DISAMBIGUATION_WORD}:
+                return "" if body == BOX else f"\n{body}\n"
+            shown = expansion.shown(name, arguments())
+            if shown is not None and not any(mark in shown for mark in GAPS):
+                return shown
+        if guess := self._known(_GUESSES, names) or _of_family(names):
+            return guess(arguments()) or HOLE
+        if not _SILENT.isdisjoint(names) or any(known.startswith(ICON_PREFIXES) for known in names):
+            return ""
+        return UNKNOWN if shown is None else shown
+
+    def _known(self, renderers: dict[str, Renderer], names: tuple[str, ...]) -> Renderer | None:
+        for name in names:
+            if self._english and name in _ENGLISH and renderers is _RENDERERS:
+                return _ENGLISH[name]
+            if name in renderers:
+                return renderers[name]
+        return None
+
+    def _of_function(self, function: str, first: str, expansion: Expansion) -> str | None:
+        if function in _FUNCTIONS:
+            return (expansion.word(_FUNCTIONS[function], first.strip()) or first.strip()) or HOLE
+        if function in _SILENT_FUNCTIONS or (function.isascii() is False and function in _SILENT_FUNCTIONS):
+            return ""
+        return None
 
 
-def render(name: str, content: str) -> str:
-    """Return the text that a template shows.
-
-    Args:
-        name: the folded name; for a parser function, with the colon and the text after it.
-        content: the arguments, with the templates in them already rendered.
-
-    Returns:
-        Wikitext; "" if a sentence is complete without it; `HOLE` or `GLOSS` if the text is not known.
-    """
-    renderer = _RENDERERS.get(name) or next((_FAMILIES[start] for start in _FAMILIES if name.startswith(start)), None)
-    if renderer:
-        return renderer(split_arguments(content)) or HOLE
-    function, colon, first = name.partition(":")
-    if colon and function in _FUNCTIONS:
-        return first.strip() or HOLE
-    return "" if name in _SILENT or name.startswith(CITATION_PREFIXES) else HOLE
-
-
-def split_arguments(content: str) -> Arguments:
-    """Return the arguments in the text after the name of a template; a bar inside a link does not separate them."""
-    positional, named = [], {}
-    for part in _split(content) if "[[" in content else content.split("|"):
-        if "=" in part and (key := _NAMED.fullmatch(part)):
-            named[key[1].casefold()] = key[2].strip()
-        else:
-            positional.append(part.strip())
-    return Arguments(positional, named)
-
-
-def _split(content: str) -> list[str]:
-    parts, start, depth = [], 0, 0
-    for token in _TOKEN.finditer(content):
-        if token[0] != "|":
-            depth = max(0, depth + (1 if token[0] == "[[" else -1))
-        elif not depth:
-            parts.append(content[start : token.start()])
-            start = token.end()
-    return [*parts, content[start:]]
+def _of_family(names: tuple[str, ...]) -> Renderer | None:
+    return next((_FAMILIES[start] for name in names for start in _FAMILIES if name.startswith(start)), None)
 
 
 def _first(arguments: Arguments) -> str:
@@ -90,11 +132,16 @@ def _first(arguments: Arguments) -> str:
 
 
 def _second(arguments: Arguments) -> str:
-    return arguments.at(2)
+    return arguments.at(2) or arguments.at(1)
+
+
+def _last(arguments: Arguments) -> str:
+    """Return the last of up to three arguments: the text after its language and the scheme of its transliteration."""
+    return next(iter(arguments.texts()[2::-1]), "")
 
 
 def _joined(separator: str) -> Renderer:
-    return lambda arguments: separator.join(filter(None, arguments.positional))
+    return lambda arguments: separator.join(arguments.texts())
 
 
 def _always(text: str) -> Renderer:
@@ -107,61 +154,24 @@ def _prefixed(prefix: str) -> Renderer:
 
 def _quote(arguments: Arguments) -> str:
     """Return a quotation as a paragraph of its own."""
-    named = (arguments.named.get(key) for key in ("text", "quote", "content", "نص", "اقتباس"))
-    text = next(filter(None, named), arguments.at(1))
+    text = arguments.first_of(_QUOTE_TEXTS) or arguments.at(1)
     return text and f"\n\n{text}\n\n"
 
 
-_BETWEEN = {
-    "-": "–",
-    "to": " to ",
-    "to(-)": "–",
-    "and": " and ",
-    "and(-)": " and ",
-    "or": " or ",
-    "by": " × ",
-    "x": " × ",
-}
-_BETWEEN |= {"–": "–", "×": " × ", "*": " × ", "+/-": " ± ", "±": " ± ", "إلى": " إلى ", "و": " و ", "до": "–"}
-_UNITS = {
-    "sqmi": "sq mi",
-    "sqft": "sq ft",
-    "sqkm": "km²",
-    "km2": "km²",
-    "m2": "m²",
-    "cm2": "cm²",
-    "m3": "m³",
-    "cm3": "cm³",
-}
-_UNITS |= {"km3": "km³", "cuft": "cu ft", "c": "°C", "f": "°F", "kph": "km/h", "/sqmi": "per sq mi", "/km2": "per km²"}
-_MIXED = {"ft", "lb", "st", "mi", "yd"}
-"""Units that a smaller one may follow: 5 ft 11 in."""
+def _link(*places: int) -> Renderer:
+    """Return a renderer of a link to an article that another wiki has: its text, or the first argument of `places`."""
+
+    def render(arguments: Arguments) -> str:
+        if text := arguments.first_of(_LINK_TEXTS):
+            return text
+        given = [arguments.at(place) for place in places]
+        return next((text for text in given if text and not _is_language(text)), "")
+
+    return render
 
 
-def _convert(arguments: Arguments) -> str:
-    """Return a measure in its original unit: "40 km", "10 to 20 km", "5 ft 11 in"."""
-    given = [text for text in arguments.positional if text]
-    if not given or not any(character.isdigit() for character in given[0]):
-        return ""
-    number, rest = given[0], given[1:]
-    while len(rest) > 1 and rest[0] in _BETWEEN:
-        number, rest = f"{number}{_BETWEEN[rest[0]]}{rest[1]}", rest[2:]
-    unit = rest[0] if rest else ""
-    if unit in _MIXED and len(rest) > 2 and rest[1][:1].isdigit():
-        return " ".join((number, *rest[:3]))
-    return f"{number} {_UNITS.get(unit.casefold(), unit)}".rstrip()
-
-
-def _value(arguments: Arguments) -> str:
-    """Return a number with its power of ten and its unit."""
-    power = arguments.named.get("e", "")
-    unit = arguments.named.get("u") or arguments.named.get("ul") or ""
-    return f"{arguments.at(1)}{power and f' × 10^{power}'} {unit}".strip()
-
-
-def _fraction(arguments: Arguments) -> str:
-    *whole, above, below = ["", "1", *filter(None, arguments.positional)][-3:]
-    return f"{' '.join(whole)} {above}/{below}".strip() if arguments.at(1) else ""
+def _is_language(text: str) -> bool:
+    return len(text) < 4 and text.isascii() and text.isalpha() and text.islower()
 
 
 _MONTHS = (
@@ -178,27 +188,47 @@ def _as_of(arguments: Arguments) -> str:
     return arguments.named.get("alt") or f"{'as' if arguments.named.get('lc') else 'As'} of {date}"
 
 
-_TABLE: tuple[tuple[str, Renderer], ...] = (
+def _renderers(*table: tuple[str, Renderer]) -> dict[str, Renderer]:
+    return {fold(name): renderer for names, renderer in table for name in words(names)}
+
+
+_QUOTE_TEXTS = words(QUOTE_TEXTS)
+_LINK_TEXTS = words(LINK_TEXTS)
+_RENDERERS = _renderers(
+    (QUOTE, _quote),
+    (CONVERT, partial(measures.convert, english=False)),
+    (FRACTION, measures.fraction),
+    ("val / value / число с погрешностью", measures.value),
+    ("nihongo / nihongo2 / nihongo3", lambda arguments: arguments.at(1) or arguments.at(3) or arguments.at(2)),
+    (LINK, _link(1, 2)),
+    (LINK_TEXT_SECOND, _link(2, 1)),
+    (LINK_TEXT_THIRD, _link(3, 1)),
+    (LINK_BY_LANGUAGE, _link(3, 2)),
+    ("transl / transliteration / translit", _last),
+    (GLOSSES, _always(GLOSS)),
+)
+"""Folded name -> function that renders the template, whatever its page says; "" means that the text is not known."""
+_ENGLISH = _renderers((CONVERT, partial(measures.convert, english=True)), ("as of", _as_of))
+"""Those of English wikis."""
+_SHIPS = words("uss / hms / ss / rms / hmas / hmcs / usns / uscgc / hmnzs / sms")
+_GUESSES = _renderers(
     (SHOWN, _first),
     (LANGUAGE, _second),
-    (QUOTE, _quote),
-    (CONVERT, _convert),
     (FORMATNUM, _first),
-    ("nihongo / nihongo2 / nihongo3", lambda arguments: arguments.at(1) or arguments.at(3) or arguments.at(2)),
-    ("as of", _as_of),
-    ("val", _value),
-    ("frac / fraction / sfrac / كسر", _fraction),
+    (ACCENT, _always("\u0301")),
+    ("e / x10 / x10^ / 10^ / esp", measures.times_power),
+    ("sup / exp / exposant / верхний индекс", measures.raised_argument),
     ("circa / c.", _prefixed("c. ")),
     ("floruit / fl.", _prefixed("fl. ")),
     ("reign", _joined("–")),
-    ("gaps / chem / linktext", _joined("")),
+    ("gaps / chem / chem2 / linktext / kimya", _joined("")),
     ("hlist / flatlist", _joined(", ")),
     ("qi / inline quote", lambda arguments: arguments.at(1) and f"“{arguments.at(1)}”"),
     ("ship", lambda arguments: arguments.at(2) and f"{arguments.at(1)} {arguments.at(2)}"),
     ("euro / €", _prefixed("€")),
     ("gbp / £", _prefixed("£")),
     ("us$ / usd", _prefixed("US$")),
-    ("inr", _prefixed("₹")),
+    ("inr / indian rupee", _prefixed("₹")),
     ("spaced ndash / snd / snds / spnd / – / ndash / dash / sndash", _always(" – ")),
     ("mdash / em dash / spaced mdash / mdashb / —", _always(" — ")),
     ("nbsp / space / spaces / nbs / thinsp / thin space / hair space / hsp / sp", _always(" ")),
@@ -210,19 +240,19 @@ _TABLE: tuple[tuple[str, Renderer], ...] = (
     ("pi", _always("π")),
     ("deg / degree", _always("°")),
     ("pbuh / saw / ص / صلى الله عليه وسلم", _always("ﷺ")),
-    ("respell / pron-en / audio / audio-ipa / listen / coord / إحداثيات / نطق", _always(GLOSS)),
 )
-_SHIPS = words("uss / hms / ss / rms / hmas / hmcs / usns / uscgc / hmnzs / sms")
-_RENDERERS: dict[str, Renderer] = {fold(name): renderer for names, renderer in _TABLE for name in words(names)}
-_RENDERERS |= {name: _prefixed(f"{name.upper()} ") for name in _SHIPS}
-"""Folded name -> function that renders the template; "" means that the text is not known."""
+"""Those for the wikis that do not say what the template shows."""
+_GUESSES |= {name: _prefixed(f"{name.upper()} ") for name in _SHIPS}
 _FAMILIES: dict[str, Renderer] = {
     "lang-": _first,
     "لغة-": _first,
     "script/": _first,
     "ipac-": _always(GLOSS),
     "ipa-": _always(GLOSS),
-}
+} | dict.fromkeys(LINK_PREFIXES, _link(3, 1))
 """Prefix of the names of several templates -> function that renders each of them."""
-_FUNCTIONS = frozenset(map(fold, (*words(FORMATNUM), "lc", "uc", "lcfirst", "ucfirst", "صغير", "كبير")))
+_FUNCTIONS = dict.fromkeys(map(fold, words(FORMATNUM)), "")
+_FUNCTIONS |= {name: name for name in ("lc", "uc", "lcfirst", "ucfirst")} | {"صغير": "lc", "كبير": "uc"}
+"""Parser function that shows the text after its colon -> what it does with that."""
+_SILENT_FUNCTIONS = frozenset(map(fold, words(SILENT_FUNCTIONS)))
 _SILENT = frozenset(map(fold, words(CITATIONS) + words(DISAMBIGUATION)))

@@ -12,27 +12,22 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from maskline.sentences.splitter import split_sentences
-from maskline.sources.dump.aliases import APPENDICES, DISAMBIGUATION, REDIRECT, words
+from maskline.sources.dump.aliases import DISAMBIGUATION, REDIRECT, words
+from maskline.sources.dump.bibliography import without_bibliographies
+from maskline.sources.dump.definitions import NO_DEFINITIONS, Definitions
+from maskline.sources.dump.headings import is_appendix
 from maskline.sources.dump.leftovers import leftover_markup
+from maskline.sources.dump.marks import GAPS, HOLE, UNCLOSED, UNKNOWN, unmarked
+from maskline.sources.dump.measures import raised
+from maskline.sources.dump.opaque import without_opaque
 from maskline.sources.dump.pages import SitePage
-from maskline.sources.dump.repair import repair
+from maskline.sources.dump.repair import ends_surely, may_go_on, repair
 from maskline.sources.dump.siteinfo import Site, fold
-from maskline.sources.dump.templates import GLOSS, HOLE, render
+from maskline.sources.dump.templates import Templates
+from maskline.sources.dump.variants import converted, variants_of
 
-_GAPS = HOLE + GLOSS
 DEPTH = 40
 """Levels of nested templates that are read: MediaWiki's own limit."""
-_UNCLOSED = "\ue001"
-"""Marks the beginning of markup that is never closed; the rest of its line is left out."""
-
-_CONTENT_SHOWN = ("math", "chem", "ce", "hiero", "score", "syntaxhighlight", "source", "pre", "nowiki")
-_CONTENT_HIDDEN = (
-    *("ref", "references", "gallery", "timeline", "graph", "chart", "mapframe", "maplink", "imagemap", "inputbox"),
-    *("templatedata", "templatestyles", "categorytree", "section", "indicator", "includeonly", "charinsert"),
-)
-_OPAQUE = re.compile(rf"<!--|<(/?)({'|'.join(_CONTENT_SHOWN + _CONTENT_HIDDEN)})\b([^<>]*)>", re.IGNORECASE)
-_LITERAL = re.compile(r"[^\[\]{}|<>'*#=_~\\^&]*")
-_FORMULA = re.compile(r"[^\W_]|[\w\s+\-=(),.*/!%:;°′'≤≥≈≠±×·∞∈∪∩→]*")
 
 _BRACES = re.compile(r"\{\{+|\}\}+")
 _TABLES = re.compile(r"(\{\|)|(\|\})|<(/?)table\b[^<>]*>", re.IGNORECASE)
@@ -49,16 +44,14 @@ _EXTERNAL = re.compile(
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://[^\s\[\]<>\"|»”،؛]+", re.IGNORECASE)
 _QUOTES = re.compile(r"'{2,}")
 _SUPERSCRIPT = re.compile(r"<sup\b[^<>]*>([^<>]{1,8})</sup\s*>", re.IGNORECASE)
-_RAISED = str.maketrans("0123456789+-−()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾ⁿ")
 _HIDDEN = re.compile(r"<span\b[^<>]*display:\s*none[^<>]*>[^<>]*</span\s*>", re.IGNORECASE)
+_RUBY = re.compile(r"<r[tp]\b[^<>]*>[^<>]*(?:</r[tp]\s*>)?", re.IGNORECASE)
 _BREAK = re.compile(
     r"</?(?:br|p|div|li|ul|ol|dl|dt|dd|blockquote|center|hr|h[1-6]|tr|td|th|poem|table)\b[^<>]*>", re.IGNORECASE
 )
 _TAG = re.compile(r"</?[a-z][\w:-]*(?:[\s/][^<>]*)?>", re.IGNORECASE)
 _BEHAVIOUR_SWITCH = re.compile(r"__[^\W_]+(?:_[^\W_]+)*__")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-_VARIANT = re.compile(r"-\{([^{}]*)\}-")
-_VARIANT_RULE = re.compile(r"\s*[a-z]{2,3}(?:-[a-z]+)*\s*:\s*([^;]*)")
 _REDIRECT = re.compile(rf"\s*#\s*(?:{'|'.join(map(re.escape, words(REDIRECT)))})\s*:?\s*\[\[", re.IGNORECASE)
 _BARE_REDIRECT = re.compile(r"\s*#[^\W\d_]+\s*:?\s*\[\[[^\[\]\n]*\]\]\s*")
 
@@ -72,7 +65,6 @@ MIN_ITEM = 50
 _LIST, _INDENTED = "*#", ":;"
 """Beginnings of list items, and of definitions and indented lines."""
 _ANNOUNCE = (":", "：")
-_APPENDICES = frozenset(map(fold, words(APPENDICES)))
 _DISAMBIGUATION = frozenset(map(fold, words(DISAMBIGUATION)))
 
 
@@ -92,20 +84,29 @@ def is_redirect(text: str) -> bool:
     return bool(_REDIRECT.match(text) or _BARE_REDIRECT.fullmatch(text))
 
 
-def clean_page(language: str, page: SitePage) -> Prose:
-    """Return the prose of a page; its sentences are split by the rules of `language`."""
+def clean_page(language: str, definitions: dict[str, Definitions], page: SitePage) -> Prose:
+    """Return the prose of a page; its sentences are split by the rules of `language`.
+
+    Args:
+        language: an ISO 639 code.
+        definitions: name of a wiki -> its templates.
+        page: the page.
+    """
     site, (_, title, *_, text) = page
-    return prose(title, text, site, language)
+    return prose(title, text, site, language, definitions.get(site.name, NO_DEFINITIONS))
 
 
-def prose(title: str, text: str, site: Site, language: str) -> Prose:
+def prose(title: str, text: str, site: Site, language: str, definitions: Definitions = NO_DEFINITIONS) -> Prose:
     """Return the prose of a page: its complete sentences, without markup."""
-    text, names = _without_templates(_without_opaque(_unmarked(text)), title)
+    text, bibliographies = without_bibliographies(without_opaque(unmarked(text)))
+    variants = variants_of(language)
+    templates = Templates(site, language, definitions, title)
+    text, names = _without_templates(converted(text, variants), templates)
     disambiguation = (
         not _DISAMBIGUATION.isdisjoint(names) or "__disambig__" in text.lower() or _is_disambiguation(title)
     )
-    text = _inline(_without_links(_without_tables(text), site))
-    counts = Counter[str]()
+    text = _inline(_without_links(_without_tables(text), site), variants)
+    counts = Counter[str](appendices=bibliographies) if bibliographies else Counter[str]()
     kept: list[str] = []
     cut = False  # whether the item before was left out
     announced = False  # whether `kept` ends with an announcement of a list whose items so far were all left out
@@ -131,10 +132,10 @@ def prose(title: str, text: str, site: Site, language: str) -> Prose:
 
 def _drop_announcement(kept: list[str], language: str, counts: Counter[str]) -> None:
     """Remove the last sentence of `kept`, which announces a list of which nothing is left."""
-    *others, _ = split_sentences(kept.pop(), language)
+    *others, _ = _sentences(kept.pop(), language)
     counts["sentences"] += 1
     if others:
-        kept.append(" ".join(others))
+        kept.append("".join(others))
 
 
 def without_leftovers(text: str, language: str) -> tuple[str, Counter[str]]:
@@ -144,11 +145,13 @@ def without_leftovers(text: str, language: str) -> tuple[str, Counter[str]]:
     """
     counts = Counter[str]()
     lines = []
-    for line in _unmarked(text).split("\n"):
-        if leftover_markup(line):
+    variants = variants_of(language)
+    for line in unmarked(text).split("\n"):
+        if leftover_markup(line) or (variants and "-{" in line):
             counts["lines"] += 1
-            source, _ = _without_templates(_without_opaque(line), "")
-            line = _inline(_without_links(_without_tables(source), _NO_SITE)).partition(_UNCLOSED)[0]  # noqa: PLW2901
+            templates = Templates(_NO_SITE, language, NO_DEFINITIONS, "")
+            source, _ = _without_templates(converted(without_opaque(line), variants), templates)
+            line = _inline(_without_links(_without_tables(source), _NO_SITE), variants).partition(UNCLOSED)[0]  # noqa: PLW2901
         lines.append(_cleaned(line, language, counts))
     return "\n".join(lines), counts
 
@@ -156,53 +159,11 @@ def without_leftovers(text: str, language: str) -> tuple[str, Counter[str]]:
 _NO_SITE = Site.of("", "", ())
 
 
-def _unmarked(text: str) -> str:
-    """Return `text` without the characters that mark places in this module."""
-    return text.replace("\r", "").replace(HOLE, "").replace(GLOSS, "").replace(_UNCLOSED, "")
-
-
 def _is_disambiguation(title: str) -> bool:
     return title.endswith(")") and fold(title[title.rfind("(") + 1 : -1]) in _DISAMBIGUATION
 
 
-def _without_opaque(text: str) -> str:
-    """Return `text` without comments and without the elements whose content MediaWiki does not read as wikitext."""
-    tokens = list(_OPAQUE.finditer(text))
-    if not tokens:
-        return text
-    last = {token[2].lower(): token.start() for token in tokens if token[1]}
-    pieces, at, closing = [], 0, ""
-    for token in tokens:
-        if token.start() < at:
-            continue
-        if closing:
-            if token[1] and token[2].lower() == closing:
-                pieces.append(_shown(closing, text[at : token.start()]))
-                at, closing = token.end(), ""
-            continue
-        pieces.append(text[at : token.start()])
-        at = token.end()
-        if token[0] == "<!--":
-            end = text.find("-->", at)
-            at = len(text) if end < 0 else end + 3
-        elif not (token[1] or token[3].endswith("/")) and last.get(token[2].lower(), -1) > token.start():
-            closing = token[2].lower()
-    pieces.append(text[at:])
-    return "".join(pieces)
-
-
-def _shown(name: str, content: str) -> str:
-    """Return what an opaque element shows in a sentence; `HOLE` if it shows no text."""
-    if name in _CONTENT_HIDDEN:
-        return ""
-    if name == "nowiki":
-        return content if _LITERAL.fullmatch(content) else HOLE
-    if name == "math" and _FORMULA.fullmatch(content := content.strip()):
-        return content
-    return HOLE
-
-
-def _without_templates(text: str, title: str) -> tuple[str, set[str]]:
+def _without_templates(text: str, templates: Templates) -> tuple[str, set[str]]:
     """Return `text` with its templates rendered or left out, and the folded names of these templates."""
     out: list[str] = []
     # For each open run of braces: where its content begins in `out`, and how many of its braces are open.
@@ -221,14 +182,8 @@ def _without_templates(text: str, title: str) -> tuple[str, set[str]]:
             content = "".join(out[start:] if len(open_) <= DEPTH else out[start : start + 1])
             name, _, arguments = content.partition("|")
             del out[start:]
-            name = fold(name)
-            names.add(name)
-            if width == 3 or len(open_) > DEPTH:
-                out.append(HOLE)
-            elif name == "pagename":
-                out.append(title)
-            else:
-                out.append(render(name, arguments))
+            names.add(fold(name))
+            out.append(UNKNOWN if width == 3 or len(open_) > DEPTH else templates.render(name, arguments))
             size -= width
             if braces - width > 1:
                 open_[-1][1] -= width
@@ -236,7 +191,7 @@ def _without_templates(text: str, title: str) -> tuple[str, set[str]]:
                 open_.pop()
     out.append(text[at:])
     for start, _ in open_:
-        out[start] = _UNCLOSED + out[start]
+        out[start] = UNCLOSED + out[start]
     return "".join(out), names
 
 
@@ -279,7 +234,7 @@ def _without_links(text: str, site: Site) -> str:
     for start in open_:
         target, bar, label = out[start].partition("|")
         if _is_hidden(target, site):
-            out[start] = _UNCLOSED + out[start]
+            out[start] = UNCLOSED + out[start]
         elif bar and "\n" not in target:
             out[start] = label
     return "".join(out)
@@ -303,14 +258,12 @@ def _is_hidden(target: str, site: Site) -> bool:
     return bool(name and prefix.strip()) and (fold(prefix) in site.hidden or _MEDIA.fullmatch(name) is not None)
 
 
-def _inline(text: str) -> str:
+def _inline(text: str, variants: tuple[str, ...]) -> str:
     """Return `text` without inline markup, and with entities replaced by their characters."""
     text = _EXTERNAL.sub(lambda link: (link[1] or link[2] or "").strip(), text)
     text = _ADDRESS.sub(HOLE, text)
     text = _QUOTES.sub(lambda marks: "'" if len(marks[0]) in {4, 6} else "", text)  # in l''''été'' one of them is text
-    if "-{" in text:
-        text = _VARIANT.sub(_variant, text)
-    text = _untagged(text)
+    text = _untagged(converted(text, variants))
     if "&" in text:
         text = _untagged(_entities(_entities(text)))
     return _BEHAVIOUR_SWITCH.sub("", text).replace("-->", "")
@@ -319,27 +272,18 @@ def _inline(text: str) -> str:
 def _untagged(text: str) -> str:
     if "<" not in text:
         return text
-    text = _SUPERSCRIPT.sub(_raised, _HIDDEN.sub("", text))
+    text = _SUPERSCRIPT.sub(_raised, _HIDDEN.sub("", _RUBY.sub("", text)))
     return _TAG.sub("", _BREAK.sub("\n\n", text))
 
 
 def _raised(tag: re.Match[str]) -> str:
     """Return digits and signs as superscript characters, so that 10<sup>6</sup> does not become 106."""
-    raised = tag[1].strip().translate(_RAISED)
-    return raised if not any(character.isalnum() and character.isascii() for character in raised) else tag[1]
+    shown = raised(tag[1].strip())
+    return shown if not any(character.isalnum() and character.isascii() for character in shown) else tag[1]
 
 
 def _entities(text: str) -> str:
     return _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
-
-
-def _variant(choice: re.Match[str]) -> str:
-    """Return the text of a language conversion: the first of its variants."""
-    flags, bar, rules = choice[1].rpartition("|")
-    if bar and set(flags.strip()) & set("TH-"):  # title, hidden and removed rules show nothing here
-        return ""
-    rule = _VARIANT_RULE.match(rules)
-    return rule[1].strip() if rule else rules
 
 
 def _paragraphs(text: str, counts: Counter[str]) -> Iterator[tuple[str, str]]:
@@ -351,8 +295,8 @@ def _paragraphs(text: str, counts: Counter[str]) -> Iterator[tuple[str, str]]:
     lines: list[str] = []
     in_appendix = False
     for raw in text.split("\n"):
-        line = raw.partition(_UNCLOSED)[0].strip()
-        if line[:1] in _GAPS and not line.strip(f"{_GAPS} "):  # only templates: a blank line
+        line = raw.partition(UNCLOSED)[0].strip()
+        if line[:1] in GAPS and not line.strip(f"{GAPS} "):  # only templates: a blank line
             line = ""
         if line[:1] not in _SPECIAL and not in_appendix:
             lines.append(line)
@@ -362,7 +306,7 @@ def _paragraphs(text: str, counts: Counter[str]) -> Iterator[tuple[str, str]]:
             lines = []
         if heading := _HEADING.fullmatch(line):
             if len(heading[1]) <= 2:
-                in_appendix = fold(heading[2].rstrip(":")) in _APPENDICES
+                in_appendix = is_appendix(heading[2])
                 counts["appendices"] += in_appendix
         elif line and not in_appendix and not _ROW.match(line):
             yield line.lstrip("*#:;-! "), line[0] if line[0] in _LIST + _INDENTED else ""
@@ -376,12 +320,27 @@ def _cleaned(paragraph: str, language: str, counts: Counter[str]) -> str:
     counts["repaired"] += repaired
     if HOLE not in text and not leftover_markup(text):
         return text
-    kept = []
-    for sentence in split_sentences(text, language):
+    kept: list[str] = []
+    goes_on = False  # whether the sentence before went, and this may be the rest of it
+    for sentence in _sentences(text, language):
         if HOLE in sentence:
             counts["sentences"] += any(character.isalpha() for character in sentence.replace(HOLE, ""))
+            if kept and not goes_on and not ends_surely(kept[-1]):
+                kept.pop()
         elif leftover_markup(sentence):
             counts["marked_up"] += 1
-        else:
+        elif not goes_on:
             kept.append(sentence)
-    return " ".join(kept)
+        goes_on = (goes_on or HOLE in sentence) and may_go_on(sentence, language)
+    return "".join(kept).strip()
+
+
+def _sentences(text: str, language: str) -> list[str]:
+    """Return the sentences of a paragraph, each with the space before it."""
+    found = []
+    end = 0
+    for sentence in split_sentences(text, language):
+        start = text.index(sentence, end)
+        found.append(text[end : start + len(sentence)])
+        end = start + len(sentence)
+    return found

@@ -1,0 +1,107 @@
+"""Bibliographies by their shape: lists in which every item is a reference. They are no prose, whatever their heading."""
+
+import re
+
+from maskline.sources.dump.aliases import CITATION_PREFIXES
+from maskline.sources.dump.headings import is_appendix
+
+_HEADING = re.compile(r"^[ \t]*={2,6}[^=\n][^\n]*=[ \t]*$", re.MULTILINE)
+_INNERMOST = re.compile(r"\{\{([^{}]*)\}\}")
+DEEPEST = 4
+"""Levels of nested templates that are looked into."""
+_CITED, _OTHER = "\ue011", "\ue012"  # stand for a template that is a citation, and for any other
+_SOURCE = re.compile(
+    r"\|\s*(?:url|isbn|issn|doi|publisher|title|titel|titre|título|titolo|author|autor|auteur|last|año|année|year|"
+    r"editorial|éditeur|verlag|forlag|издательство|заглавие|автор|год|tytuł|wydawca|název|başlık|ISBN|عنوان|مؤلف|ناشر)"
+    r"\s*=",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"\b(?:ISBN|ISSN|DOI|OCLC|PMID|JSTOR|LCCN|arXiv)\b|\b10\.\d{4,9}/", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?:https?:)?//\w")
+_YEAR = re.compile(r"(?<!\d)(?:1[4-9]\d\d|20[0-3]\d|1[23]\d\d|25[0-7]\d)(?!\d)")
+_TITLE = re.compile(
+    r"''[^'\n].*?''|«[^»\n]+»|“[^”\n]+”|„[^“”\n]+[“”]|\"[^\"\n]+\"|《[^》\n]+》|『[^』\n]+』|「[^」\n]+」|〈[^〉\n]+〉"
+)
+_PAGES = re.compile(
+    r"(?<!\d)\d{1,3}\s?[–—-]\s?\d{1,4}(?!\d)|\b(?:pp?|ss?|[Ss]tr|S|[CcСс]|σσ?|lk|lpp|old)\.?\s?\d|\d\s?(?:頁|页|쪽|面|[pсc]\.)|"
+    r"(?:עמ['׳]?|หน้า|صص?\.?|পৃ\.?|पृ\.?|पृष्ठ|էջ|გვ\.?|tr\.|trang|hal\.|hlm\.)\s?\d"
+)
+_AUTHOR_FIRST = re.compile(r"[^\W\d_][\w.'’-]*(?:\s[^\W\d_][\w.'’-]*){0,2},\s[^\W\d_]")
+_IN_BRACKETS = re.compile(r"[(（]\s*(?:[^()（）\n]{0,12}[ ,])?(?:1[4-9]|20)\d\d[a-z]?\s*[)）]")
+_PLACE_COLON = re.compile(r"[^\W\d_]{3,}\s?[:：]\s?[^\W\d_]{2}")
+_NO_TEXT = re.compile(rf"(?:\[\[[^\[\]]*\]\]|<[^<>]*>|__\w+__|[{_CITED}{_OTHER}\s:;'-])*")
+LONGEST_ITEM = 600
+"""Characters of the longest item that is taken for a reference."""
+_ITEM = "*#"
+
+
+def without_bibliographies(text: str) -> tuple[str, int]:
+    """Return wikitext without the sections that are bibliographies, and how many were left out.
+
+    At the end of a page one reference makes a bibliography, elsewhere two do.
+    """
+    if "\n*" not in text and "\n#" not in text:
+        return text, 0
+    starts = [heading.start() for heading in _HEADING.finditer(text)]
+    if not starts:
+        return text, 0
+    ends = [*starts[1:], len(text)]
+    kept: list[str] = []
+    left_out = 0
+    at_end = True
+    for start, end in zip(reversed(starts), reversed(ends), strict=True):
+        section = text[start:end]
+        listed = "\n*" in section or "\n#" in section
+        if listed or at_end:
+            items, others = _lines(section)
+            if items and not others and all(map(is_reference, items)) and (at_end or len(items) > 1):
+                left_out += 1
+                continue
+            at_end = at_end and ((not items and not others) or is_appendix(section.partition("\n")[0].strip(" =")))
+        kept.append(section)
+    if not left_out:
+        return text, 0
+    return "".join([text[: starts[0]], *reversed(kept)]), left_out
+
+
+def _lines(section: str) -> tuple[list[str], bool]:
+    """Return the items of the lists of a section, and whether it has other text; templates are marks."""
+    body = section.partition("\n")[2]
+    if "{{" in body:
+        for _ in range(DEEPEST):
+            body, count = _INNERMOST.subn(_mark, body)
+            if not count:
+                break
+    items, others = [], False
+    for line in filter(None, map(str.strip, body.split("\n"))):
+        if line[0] in _ITEM:
+            items.append(line.lstrip("*#:; "))
+        elif not _NO_TEXT.fullmatch(line):
+            others = True
+    return [item for item in items if item], others
+
+
+def _mark(template: re.Match[str]) -> str:
+    content = template[1]
+    if (
+        _CITED in content
+        or content.lstrip().casefold().startswith(CITATION_PREFIXES)
+        or len(_SOURCE.findall(content)) > 1
+    ):
+        return _CITED
+    return _OTHER
+
+
+def is_reference(item: str) -> bool:
+    """Return whether an item of a list, as wikitext, looks like a reference to a book, article or page."""
+    if len(item) > LONGEST_ITEM:
+        return False
+    if _CITED in item or _NUMBERED.search(item) or _ADDRESS.search(item):
+        return True
+    if not _YEAR.search(item) or not _TITLE.search(item):
+        return False
+    if _PAGES.search(item):
+        return True
+    return bool(_AUTHOR_FIRST.match(item.replace("[[", "")) or _IN_BRACKETS.search(item)) and bool(
+        _PLACE_COLON.search(item)
+    )

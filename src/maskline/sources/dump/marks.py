@@ -1,0 +1,18 @@
+"""Characters that mark, in the text of a page, where something was left out. They are of the private use area."""
+
+HOLE = "\ue000"
+"""A word that the sentence lacks."""
+UNCLOSED = "\ue001"
+"""The beginning of markup that is never closed; the rest of its line is left out."""
+GLOSS = "\ue002"
+"""Something that only a bracket around it needs, such as a pronunciation."""
+UNKNOWN = "\ue003"
+"""A template that may show a word of the sentence, or a note, or nothing."""
+GAPS = HOLE + GLOSS + UNKNOWN
+
+
+def unmarked(text: str) -> str:
+    """Return `text` without these characters and without carriage returns."""
+    for mark in ("\r", HOLE, UNCLOSED, GLOSS, UNKNOWN):
+        text = text.replace(mark, "")
+    return text

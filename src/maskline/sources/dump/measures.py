@@ -1,0 +1,149 @@
+"""Numbers and measures as templates show them: fractions, powers of ten, values with units."""
+
+import re
+
+from maskline.sources.dump.arguments import Arguments
+
+_RAISED = str.maketrans("0123456789+-−()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾ⁿ")
+_POWER = re.compile(r"(?<=[A-Za-zµμΩ])([-−]?[1-9])(?!\w)")
+_PRODUCT = re.compile(r"(?<=[A-Za-z²³⁰-⁹])\.(?=[A-Za-zµμΩ])")
+_NEGATIVE = re.compile(r"([-−]?\d+)[-−](\d+)//?(\d+)")
+_TIMES_POWER = re.compile(r"e(3|6|9|12|15|18|21|24)(?=[A-Za-z])")
+_LARGE = {3: "thousand", 6: "million", 9: "billion", 12: "trillion"}
+_NUMBER = re.compile(r"[-+−–±]?\d.*|[-+−±]?[¼½¾⅓⅔⅛⅜⅝⅞].*", re.DOTALL)
+_FRACTION = re.compile(r"([-−+]?)(?:(\d[\d.,]*)\s*\+\s*)?(\d+)(?://?|⁄)(\d+)")
+_MORE = re.compile(r"\+\s*(\d+)(?://?|⁄)(\d+)")
+_BETWEEN = {
+    "-": "–",
+    "–": "–",
+    "to": " to ",
+    "to(-)": "–",
+    "and": " and ",
+    "and(-)": " and ",
+    "or": " or ",
+    "by": " × ",
+    "x": " × ",
+    "×": " × ",
+    "*": " × ",
+    "xx": " × ",
+    "+/-": " ± ",
+    "±": " ± ",
+    "إلى": " إلى ",
+    "و": " و ",
+    "до": "–",
+}
+_ENGLISH = {"to", "and", "or", "and(-)"}
+_UNITS = {"degc": "°C", "degf": "°F", "deg": "°", "kph": "km/h"}
+"""Units that are written otherwise than they are shown."""
+_CONVERTED = _UNITS | {
+    "c": "°C",
+    "f": "°F",
+    "sqmi": "sq mi",
+    "sqft": "sq ft",
+    "sqin": "sq in",
+    "sqyd": "sq yd",
+    "sqkm": "km²",
+    "cuft": "cu ft",
+    "cuin": "cu in",
+    "cuyd": "cu yd",
+    "cumi": "cu mi",
+    "usgal": "US gal",
+    "impgal": "imp gal",
+    "/sqmi": "per sq mi",
+    "/km2": "per km²",
+}
+"""Those of `convert`."""
+_MIXED = {"ft", "lb", "st", "mi", "yd", "foot"}
+"""Units that a smaller one may follow: 5 ft 11 in."""
+_GLUED = ("%", "°", "′", "″", "‰")
+"""Units without a space before them; °C is none of them."""
+
+
+def raised(text: str) -> str:
+    """Return digits and signs as superscript characters."""
+    return text.translate(_RAISED)
+
+
+def convert(arguments: Arguments, *, english: bool) -> str:
+    """Return a measure in its original unit: "40 km", "10 to 20 km", "5 ft 11 in", "1.5 million km²"."""
+    given = arguments.texts()
+    if not given or not _NUMBER.fullmatch(given[0]):
+        return ""
+    number, rest = _mixed(given)
+    while len(rest) > 1 and rest[0].casefold() in _BETWEEN:
+        word = rest[0].casefold()
+        upper, rest = _mixed(rest[1:])
+        number = f"{number}{_BETWEEN[word] if english or word not in _ENGLISH else '–'}{upper}"
+    written = rest[0] if rest else ""
+    if written in _MIXED and len(rest) > 2 and rest[1][:1].isdigit():
+        return " ".join((number, written, _mixed([rest[1]])[0], rest[2]))
+    if power := _TIMES_POWER.match(written):
+        exponent, written = int(power[1]), written[power.end() :]
+        number += f" {_LARGE[exponent]}" if english and exponent in _LARGE else f"×10{raised(power[1])}"
+    return f"{number}{_behind(unit(written, _CONVERTED))}"
+
+
+def _mixed(given: list[str]) -> tuple[str, list[str]]:
+    """Return the first number of `given`, in which a fraction may follow the whole, and what stands after it."""
+    number, rest = given[0], given[1:]
+    if rest and (more := _MORE.fullmatch(rest[0])):
+        return f"{number} {more[1]}/{more[2]}", rest[1:]
+    if found := _FRACTION.fullmatch(number):
+        sign, whole, above, below = found.groups()
+        return f"{sign.replace('+', '')}{f'{whole} ' if whole else ''}{above}/{below}", rest
+    if found := _NEGATIVE.fullmatch(number):  # -1-1/2 is minus one and a half
+        return f"{found[1]} {found[2]}/{found[3]}", rest
+    return number, rest
+
+
+def unit(written: str, known: dict[str, str] = _UNITS) -> str:
+    """Return a unit as it is shown: `m2` is m², `m.s-1` is m⋅s⁻¹, `degC` is °C."""
+    if written.casefold() in known:
+        return known[written.casefold()]
+    if "[[" in written or "&" in written or "<" in written:
+        return written
+    return _PRODUCT.sub("⋅", _POWER.sub(lambda power: raised(power[1]), written))
+
+
+def _behind(shown: str) -> str:
+    """Return a unit with the space before it, if it has one."""
+    return shown if not shown or shown in _GLUED else f" {shown}"
+
+
+def value(arguments: Arguments) -> str:
+    """Return a number with its uncertainty, its power of ten and its unit."""
+    number, *others = arguments.texts() or [""]
+    if not number and not arguments.named.get("e"):
+        return ""
+    written = ""
+    if others and not _NUMBER.fullmatch(others[0]) and not others[0].startswith("("):
+        written, others = others[0], []  # {{val|80|kg}}
+    if len(others) > 1 and others[0][0] in "+-−" and others[1][0] in "+-−":
+        number = f"{number} ({others[0]}, {others[1]})"
+    elif others:
+        number += others[0] if others[0].startswith("(") else f" ± {others[0]}"
+    if power := arguments.named.get("e", "").replace("−", "-"):
+        number = f"{number}×10{raised(power)}" if number else f"10{raised(power)}"
+    written = arguments.first_of(("u", "ul", "unit", "unité")) or written
+    below = arguments.first_of(("up", "upl"))
+    shown = f"{_behind(unit(written))}{f'/{unit(below)}' if below else ''}"
+    return f"{arguments.named.get('p', '')}{number}{arguments.named.get('s', '')}{shown}"
+
+
+def fraction(arguments: Arguments) -> str:
+    """Return "1/2", "2 1/2" or, of one argument, its inverse."""
+    given = arguments.texts()
+    if not 1 <= len(given) <= 3:
+        return ""
+    *whole, above, below = given if len(given) > 1 else ["1", *given]
+    return " ".join([*whole, f"{above}/{below}"])
+
+
+def times_power(arguments: Arguments) -> str:
+    """Return "×10²⁴"."""
+    return arguments.at(1) and f"×10{raised(arguments.at(1))}"
+
+
+def raised_argument(arguments: Arguments) -> str:
+    """Return the first argument as a superscript, in wikitext."""
+    return arguments.at(1) and f"<sup>{arguments.at(1)}</sup>"
