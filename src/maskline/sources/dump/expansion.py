@@ -24,7 +24,8 @@ _BLOCK = re.compile(r"\{\||<(?:table|div|ul|ol|dl|li|gallery)\b|(?:^|\n)[:;*#]|\
 _QUOTE = re.compile(r"<(?:blockquote|poem)\b", re.IGNORECASE)
 _ELEMENT = re.compile(r"\s*<(\w+)\b([^<>]*)>(.*)</\1\s*>\s*", re.DOTALL | re.IGNORECASE)
 _NOT_PRINTED = re.compile(r"noprint|inline-template|display:\s*none|visibility:\s*hidden", re.IGNORECASE)
-_BRACKETED = re.compile(r"(?:'|<[^<>]*>|&nbsp;|\s)*(?:\[|&#91;|&#x5b;|&lsqb;|［)", re.IGNORECASE)
+_RAISED = re.compile(r"<sup\b([^<>]*)>((?:(?!</sup).)*)</sup\s*>", re.DOTALL | re.IGNORECASE)
+_NOTE = re.compile(r"(?:'|<[^<>]*>|&nbsp;|\s)*(?:\[(?!\[)|\[\[\[|:|&#91;|&#x5b;|&lsqb;|［|&#58;)", re.IGNORECASE)
 _LINK = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
 _CATEGORY = re.compile(r"\[\[[^\[\]|:]+:[^\[\]|]*(?:\|[^\[\]|]*)?\]\]")
 _NOTHING = re.compile(r"check[ _]for|category[ _]handler|unknown parameters", re.IGNORECASE)
@@ -202,10 +203,15 @@ def _plain(text: str) -> str:
 def _in_sentence(text: str) -> str:
     """Return what the wikitext of a template shows in a sentence: "" for notes and boxes."""
     if "<" in text:
-        text = without_opaque(text)
-        if element := _ELEMENT.fullmatch(text):
-            if _NOT_PRINTED.search(element[2]) or (element[1].casefold() == "sup" and _BRACKETED.match(element[3])):
-                return ""
+        text = _RAISED.sub(_without_note, without_opaque(text))
+        element = _ELEMENT.fullmatch(_CATEGORY.sub("", text))
+        if element and _NOT_PRINTED.search(element[2]):
+            return ""
         if _QUOTE.search(text):
             return f"\n\n{text.strip()}\n\n"
     return "" if _BLOCK.search(text) else text
+
+
+def _without_note(element: re.Match[str]) -> str:
+    """Return a superscript, or "" if it is a note: not printed, in square brackets, or a page as in `:12`."""
+    return "" if _NOT_PRINTED.search(element[1]) or _NOTE.match(element[2]) else element[0]

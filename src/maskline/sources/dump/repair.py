@@ -112,24 +112,16 @@ def _is_unspaced(character: str) -> bool:
     return bool(_UNSPACED_LETTER.match(character))
 
 
-_SHORT = re.compile(r"(?:^|[\s(«„“\"'-])[^\W\d_]{1,2}\.$")
-_ABBREVIATED = re.compile(r"(?:^|[\s(«„“\"'-])([^\W\d_]{1,3}[^\W\d_aeiouyаеёиоуыэюяіїєαεηιουωáéíóúâêôäöüåæøıăõ])\.$")
+_BEFORE_NAMES = (
+    "им проф акад доц ул пл пер пр наб св ген полк гор пос дер обл оз см напр ред изд вул смт просп акад пол "
+    "prof dr doc ing mgr inż st sv hl av bkz vb mim alb yrd gen płk abp bp ks ul al inst tzv tzn hrsg ggf bzw sog zv"
+).split()
+_ABBREVIATED = re.compile(rf"(?:^|[\s(«„“\"'-])(?:[^\W\d_]|{'|'.join(_BEFORE_NAMES)})\.$", re.IGNORECASE)
 
 
-def ends_surely(sentence: str) -> bool:
-    """Return whether the end of `sentence` is none of an abbreviation, such as `г.` and `Dr.`, by its length."""
-    return not _SHORT.search(sentence[-8:])
-
-
-def may_go_on(sentence: str, language: str) -> bool:
-    """Return whether `sentence` may end with an abbreviation, such as `проф.` and `vb.`: a short word in small letters.
-
-    In English, whose sentences end with words such as "it" and "not", only the splitter knows.
-    """
-    if language.partition("-")[0] in {"en", "simple"}:
-        return False
-    found = _ABBREVIATED.search(sentence[-8:])
-    return not ends_surely(sentence) or (found is not None and found[1].islower())
+def may_go_on(sentence: str) -> bool:
+    """Return whether `sentence` ends with one letter or an abbreviation that a name follows, such as `г.` and `проф.`"""
+    return bool(_ABBREVIATED.search(sentence[-8:]))
 
 
 def _without_incomplete_parts(bracket: re.Match[str]) -> str:

@@ -35,12 +35,14 @@ from maskline.sources.dump.aliases import (
 )
 from maskline.sources.dump.arguments import Arguments, split, split_arguments
 from maskline.sources.dump.definitions import BOX, DISAMBIGUATION as DISAMBIGUATION_WORD, Definitions
-from maskline.sources.dump.expansion import Expansion
+from maskline.sources.dump.expansion import STEPS, Expansion
 from maskline.sources.dump.marks import GAPS, GLOSS, HOLE, UNKNOWN
 from maskline.sources.dump.siteinfo import Site, fold
 
 MOST_EXPANDED = 2_000_000
 """Most characters that all templates of a page expand to: MediaWiki's own limit, in bytes."""
+MOST_STEPS = 400_000
+"""Most parameters and calls that are read for all templates of a page: some seconds."""
 
 Renderer = Callable[[Arguments], str]
 
@@ -54,6 +56,7 @@ class Templates:
         self._title = title
         self._english = language.partition("-")[0] in {"en", "simple"}
         self._room = MOST_EXPANDED
+        self._steps = MOST_STEPS
 
     def render(self, name: str, content: str) -> str:
         """Return what a template shows, as wikitext.
@@ -65,15 +68,18 @@ class Templates:
         Returns:
             "" if a sentence is complete without it; with `HOLE`, `GLOSS` or `UNKNOWN` in it if not all of it is known.
         """
-        expansion = Expansion(self._definitions, self._title, self._rendered)
-        if name.lstrip().startswith("#"):
-            function, _, first = name.partition(":")
-            return self._counted(expansion.of_page(function.strip().casefold(), first.strip(), split(content)))
-        return self._counted(self._rendered(name, content, expansion))
-
-    def _counted(self, shown: str) -> str:
+        steps = min(STEPS, self._steps)
+        expansion = Expansion(self._definitions, self._title, self._rendered, steps)
+        shown = self._of_page(name, content, expansion)
+        self._steps -= steps - expansion.steps
         self._room -= len(shown)
         return shown if self._room >= 0 else UNKNOWN
+
+    def _of_page(self, name: str, content: str, expansion: Expansion) -> str:
+        if name.lstrip().startswith("#"):
+            function, _, first = name.partition(":")
+            return expansion.of_page(function.strip().casefold(), first.strip(), split(content))
+        return self._rendered(name, content, expansion)
 
     def _rendered(self, name: str, content: str | Arguments, expansion: Expansion) -> str:
         prefix, colon, rest = name.partition(":")

@@ -21,7 +21,7 @@ from maskline.sources.dump.marks import GAPS, HOLE, UNCLOSED, UNKNOWN, unmarked
 from maskline.sources.dump.measures import raised
 from maskline.sources.dump.opaque import without_opaque
 from maskline.sources.dump.pages import SitePage
-from maskline.sources.dump.repair import ends_surely, may_go_on, repair
+from maskline.sources.dump.repair import may_go_on, repair
 from maskline.sources.dump.siteinfo import Site, fold
 from maskline.sources.dump.templates import Templates
 from maskline.sources.dump.variants import converted, variants_of
@@ -325,13 +325,13 @@ def _cleaned(paragraph: str, language: str, counts: Counter[str]) -> str:
     for sentence in _sentences(text, language):
         if HOLE in sentence:
             counts["sentences"] += any(character.isalpha() for character in sentence.replace(HOLE, ""))
-            if kept and not goes_on and not ends_surely(kept[-1]):
+            if kept and not goes_on and may_go_on(kept[-1]):
                 kept.pop()
         elif leftover_markup(sentence):
             counts["marked_up"] += 1
         elif not goes_on:
             kept.append(sentence)
-        goes_on = (goes_on or HOLE in sentence) and may_go_on(sentence, language)
+        goes_on = (goes_on or HOLE in sentence) and may_go_on(sentence)
     return "".join(kept).strip()
 
 
