@@ -313,7 +313,7 @@ SHOWN = """
 """Templates that show their first argument: they format it, explain it, or give it a flag."""
 
 ROUND_TEXT = """
-    нет аи / unverified inline / 誰2範囲 / citation needed span / citation needed/span / référence nécessaire /
+    unverified inline / 誰2範囲 / citation needed span / citation needed/span / référence nécessaire /
     refnec / réf. nécessaire / qui ? / pas clair / quand ? / citazione necessaria / 要出典範囲 / 独自研究範囲 /
     要検証範囲 / 誰範囲 / кто / кто? / нет аи 2 / не аи 2 / нет источника 2 / 来源请求范围 / 來源請求範圍 /
     출처 필요 범위 / cita requerida span / citación requerida

@@ -53,6 +53,8 @@ _CONVERTED = _UNITS | {
     "/km2": "per km²",
 }
 """Those of `convert`."""
+_PLURAL = ("acre", "carat", "hand")
+"""Units that `convert` writes out."""
 _MIXED = {"ft", "lb", "st", "mi", "yd", "foot"}
 """Units that a smaller one may follow: 5 ft 11 in."""
 _GLUED = ("%", "°", "′", "″", "‰")
@@ -80,6 +82,8 @@ def convert(arguments: Arguments, *, english: bool) -> str:
     if power := _TIMES_POWER.match(written):
         exponent, written = int(power[1]), written[power.end() :]
         number += f" {_LARGE[exponent]}" if english and exponent in _LARGE else f"×10{raised(power[1])}"
+    if english and written in _PLURAL and number != "1":
+        written += "s"
     return f"{number}{_behind(unit(written, _CONVERTED))}"
 
 

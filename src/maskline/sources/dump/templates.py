@@ -29,8 +29,10 @@ from maskline.sources.dump.aliases import (
     LINK_TEXTS,
     QUOTE,
     QUOTE_TEXTS,
+    ROUND_TEXT,
     SHOWN,
     SILENT_FUNCTIONS,
+    VALUE,
     words,
 )
 from maskline.sources.dump.arguments import Arguments, split, split_arguments
@@ -54,7 +56,7 @@ class Templates:
         self._site = site
         self._definitions = definitions
         self._title = title
-        self._english = language.partition("-")[0] in {"en", "simple"}
+        self._own = _OF_LANGUAGE.get(language.partition("-")[0], {})
         self._room = MOST_EXPANDED
         self._steps = MOST_STEPS
 
@@ -95,8 +97,10 @@ class Templates:
         def arguments() -> Arguments:
             return split_arguments(content) if isinstance(content, str) else content
 
-        if renderer := self._known(_RENDERERS, names):
+        if renderer := _known(self._own, names) or _known(_RENDERERS, names):
             return renderer(arguments()) or HOLE
+        if not _ROUND_TEXT.isdisjoint(names):
+            return arguments().at(1)
         if any(known.startswith(CITATION_PREFIXES) for known in names):
             return ""
         body = self._definitions.body(name)
@@ -107,26 +111,20 @@ class Templates:
             shown = expansion.shown(name, arguments())
             if shown is not None and not any(mark in shown for mark in GAPS):
                 return shown
-        if guess := self._known(_GUESSES, names) or _of_family(names):
+        if guess := _known(_GUESSES, names) or _of_family(names):
             return guess(arguments()) or HOLE
         if not _SILENT.isdisjoint(names) or any(known.startswith(ICON_PREFIXES) for known in names):
             return ""
         return UNKNOWN if shown is None else shown
 
-    def _known(self, renderers: dict[str, Renderer], names: tuple[str, ...]) -> Renderer | None:
-        for name in names:
-            if self._english and name in _ENGLISH and renderers is _RENDERERS:
-                return _ENGLISH[name]
-            if name in renderers:
-                return renderers[name]
-        return None
-
     def _of_function(self, function: str, first: str, expansion: Expansion) -> str | None:
         if function in _FUNCTIONS:
             return (expansion.word(_FUNCTIONS[function], first.strip()) or first.strip()) or HOLE
-        if function in _SILENT_FUNCTIONS or (function.isascii() is False and function in _SILENT_FUNCTIONS):
-            return ""
-        return None
+        return "" if function in _SILENT_FUNCTIONS else None
+
+
+def _known(renderers: dict[str, Renderer], names: tuple[str, ...]) -> Renderer | None:
+    return next((renderers[name] for name in names if name in renderers), None)
 
 
 def _of_family(names: tuple[str, ...]) -> Renderer | None:
@@ -204,7 +202,7 @@ _RENDERERS = _renderers(
     (QUOTE, _quote),
     (CONVERT, partial(measures.convert, english=False)),
     (FRACTION, measures.fraction),
-    ("val / value / число с погрешностью", measures.value),
+    (VALUE, measures.value),
     ("nihongo / nihongo2 / nihongo3", lambda arguments: arguments.at(1) or arguments.at(3) or arguments.at(2)),
     (LINK, _link(1, 2)),
     (LINK_TEXT_SECOND, _link(2, 1)),
@@ -214,8 +212,18 @@ _RENDERERS = _renderers(
     (GLOSSES, _always(GLOSS)),
 )
 """Folded name -> function that renders the template, whatever its page says; "" means that the text is not known."""
-_ENGLISH = _renderers((CONVERT, partial(measures.convert, english=True)), ("as of", _as_of))
-"""Those of English wikis."""
+_OF_LANGUAGE = {
+    "en": _renderers((CONVERT, partial(measures.convert, english=True)), ("as of", _as_of), ("sp", _always(" "))),
+    "fr": _renderers(
+        ("s / s-", lambda arguments: arguments.at(1) and f"{arguments.at(1)}{arguments.at(2) or 'e'} siècle"),
+        ("-s / -s-", lambda arguments: arguments.at(1) and f"{arguments.at(1)}{arguments.at(2) or 'e'} siècle av. J.-C."),
+        ("date / date-", _joined(" ")),
+        ("citation / «» / guil", lambda arguments: arguments.at(1) and f"« {arguments.at(1)} »"),
+    ),
+    "de": _renderers(('"', lambda arguments: arguments.at(1) and f"„{arguments.at(1)}“"), ("zitat", _quote)),
+}
+"""Language -> the renderers of its wikis, which come first."""
+_OF_LANGUAGE["simple"] = _OF_LANGUAGE["en"]
 _SHIPS = words("uss / hms / ss / rms / hmas / hmcs / usns / uscgc / hmnzs / sms")
 _GUESSES = _renderers(
     (SHOWN, _first),
@@ -237,7 +245,7 @@ _GUESSES = _renderers(
     ("inr / indian rupee", _prefixed("₹")),
     ("spaced ndash / snd / snds / spnd / – / ndash / dash / sndash", _always(" – ")),
     ("mdash / em dash / spaced mdash / mdashb / —", _always(" — ")),
-    ("nbsp / space / spaces / nbs / thinsp / thin space / hair space / hsp / sp", _always(" ")),
+    ("nbsp / space / spaces / nbs / thinsp / thin space / hair space / hsp", _always(" ")),
     ("· / • / dot / middot / bull / bullet", _always(" · ")),
     ("!", _always("|")),
     ("=", _always("=")),
@@ -261,4 +269,5 @@ _FUNCTIONS = dict.fromkeys(map(fold, words(FORMATNUM)), "")
 _FUNCTIONS |= {name: name for name in ("lc", "uc", "lcfirst", "ucfirst")} | {"صغير": "lc", "كبير": "uc"}
 """Parser function that shows the text after its colon -> what it does with that."""
 _SILENT_FUNCTIONS = frozenset(map(fold, words(SILENT_FUNCTIONS)))
+_ROUND_TEXT = frozenset(map(fold, words(ROUND_TEXT)))
 _SILENT = frozenset(map(fold, words(CITATIONS) + words(DISAMBIGUATION)))

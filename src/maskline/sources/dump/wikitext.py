@@ -336,11 +336,16 @@ def _cleaned(paragraph: str, language: str, counts: Counter[str]) -> str:
 
 
 def _sentences(text: str, language: str) -> list[str]:
-    """Return the sentences of a paragraph, each with the space before it."""
+    """Return the sentences of a paragraph, each with the space before it; a hole may begin one."""
     found = []
     end = 0
+    text = text.replace(HOLE, _WORD)
     for sentence in split_sentences(text, language):
         start = text.index(sentence, end)
-        found.append(text[end : start + len(sentence)])
+        found.append(text[end : start + len(sentence)].replace(_WORD, HOLE))
         end = start + len(sentence)
     return found
+
+
+_WORD = "\u1e8c\u1e8d"
+"""Stands for a hole where sentences are split: a capital, as of a name, and a small letter, as no abbreviation has."""
