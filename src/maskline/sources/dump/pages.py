@@ -14,6 +14,7 @@ from typing import BinaryIO, NamedTuple, cast
 from xml.parsers import expat
 
 from maskline.core.errors import UserError
+from maskline.sources.dump.bzip2 import decompressed
 from maskline.sources.dump.siteinfo import Site
 
 OPENERS: dict[str, Callable[[Path], BinaryIO]] = {
@@ -40,7 +41,11 @@ _REVISION = f"{_PAGE}/revision"
 _SITE = "mediawiki/siteinfo"
 _NAMESPACES = f"{_SITE}/namespaces"
 _TEXT = "text"
-_FIELDS = {_PAGE: {"id", "title", "ns", "redirect"}, _REVISION: {"timestamp", "model", _TEXT}, _SITE: {"dbname", "base"}}
+_FIELDS = {
+    _PAGE: {"id", "title", "ns", "redirect"},
+    _REVISION: {"timestamp", "model", _TEXT},
+    _SITE: {"dbname", "base"},
+}
 """Place of an element -> those in it that are read."""
 
 
@@ -61,11 +66,13 @@ SitePage = tuple[Site, Page]
 """A page, and the wiki that it belongs to."""
 
 
-def read_pages(path: Path) -> Iterator[SitePage]:
+def read_pages(path: Path, threads: int = 1) -> Iterator[SitePage]:
     """Yield the pages of one file in their order, each with its wiki.
 
     Where a file has several revisions of a page, in one element or in several in a row, the newest by its timestamp is
     the page; of revisions without one, the last. Of a text of more than MAX_CHARACTERS only the beginning is read, one character more than these.
+
+    Files of bzip2 are decompressed by so many `threads`.
 
     Raises:
         UserError: the file is not a MediaWiki dump, ends before its closing tag, or holds what no dump does.
@@ -74,16 +81,15 @@ def read_pages(path: Path) -> Iterator[SitePage]:
     read = False
     fed = 0
     try:
-        with OPENERS[path.suffix](path) as file:
-            while chunk := file.read(_CHUNK):
-                reader.parser.Parse(chunk)
-                fed += len(chunk)
-                if fed - reader.parser.CurrentByteIndex > LONGEST_TAG:
-                    raise UserError(f"{path} has a tag of more than {LONGEST_TAG:,} bytes: {_NO_DUMP}")
-                yield from reader.take()
-            read = True
-            reader.parser.Parse(b"", True)  # tells expat that the file ends
-            yield from reader.take(last=True)
+        for chunk in _chunks(path, threads):
+            reader.parser.Parse(chunk)
+            fed += len(chunk)
+            if fed - reader.parser.CurrentByteIndex > LONGEST_TAG:
+                raise UserError(f"{path} has a tag of more than {LONGEST_TAG:,} bytes: {_NO_DUMP}")
+            yield from reader.take()
+        read = True
+        reader.parser.Parse(b"", True)  # tells expat that the file ends
+        yield from reader.take(last=True)
     except (EOFError, OSError, zlib.error) as error:
         raise UserError(f"{path} cannot be read to its end ({error}): download it again") from None
     except expat.ExpatError as error:
@@ -92,6 +98,16 @@ def read_pages(path: Path) -> Iterator[SitePage]:
         raise UserError(f"{path} is not valid XML ({error}): give a pages-articles dump") from None
     if not reader.is_dump:
         raise UserError(f"{path} is XML, but not a dump of MediaWiki: its root element is not <mediawiki>")
+
+
+def _chunks(path: Path, threads: int) -> Iterator[bytes]:
+    if path.suffix == ".bz2" and threads > 1:
+        for block in decompressed(path, threads):
+            yield from (block[start : start + _CHUNK] for start in range(0, len(block), _CHUNK))
+        return
+    with OPENERS[path.suffix](path) as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
 
 
 _NO_DUMP = "give a pages-articles dump"

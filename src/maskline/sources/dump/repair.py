@@ -22,9 +22,7 @@ _GAP = re.compile(f"[{GAPS}]")
 _RUN = re.compile(f"[{GAPS}](?: ?[{GAPS}])+")
 _LEADING_GLOSS = re.compile(rf"^(?:{GLOSS}[\s,.;:،؛]*)+")
 _GLUED_GLOSS = re.compile(rf"(?<=[{_UNSPACED}]){GLOSS}(?=[{_UNSPACED}，。、；：])")
-_PREFIX = re.compile(
-    r"(?:^|[^\w\u0610-\u065f])(?=[^\W\d_])(?:[وفبكلس]{0,2}(?:ال|لل)?|[משהוכלב]{1,3}[־'׳]?|[^\W\d_])$"
-)
+_PREFIX = re.compile(r"(?:^|[^\w\u0610-\u065f])(?=[^\W\d_])(?:[وفبكلس]{0,2}(?:ال|لل)?|[משהוכלב]{1,3}[־'׳]?|[^\W\d_])$")
 """The end of a text that is a prefix of the next word, or a single letter."""
 _ENDS = ".!?…؟۔。！？।॥։።።๚။៕་།"
 _CLOSING = "\"'”’»)\\]」』）》】〉"

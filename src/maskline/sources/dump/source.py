@@ -13,6 +13,7 @@ from maskline.sources.dump.definitions import TEMPLATES, Definitions
 from maskline.sources.dump.download import fetch_dump
 from maskline.sources.dump.pages import MAX_CHARACTERS, OPENERS, Page, SitePage, read_pages
 from maskline.sources.dump.server import Say
+from maskline.sources.dump.spool import Spool
 from maskline.sources.dump.wikitext import clean_page, is_redirect
 from maskline.sources.dump.workers import in_order
 from maskline.sources.settings import CorpusParams
@@ -55,6 +56,7 @@ class _Counts:
         self.cleaning = Counter[str](dict.fromkeys(("repaired", "sentences", "marked_up", "items", "appendices"), 0))
         self.skipped: dict[str, list[str]] = {"too_long": [], "ended": []}
         self.definitions: dict[str, Definitions] = {}
+        """Name of a wiki -> what its pages say of its templates; complete after all pages are read."""
 
     def skip(self, page: Page, reason: str) -> None:
         self.dropped[reason] += 1
@@ -70,38 +72,32 @@ class _Counts:
 
 
 def _articles(paths: Sequence[Path], language: str, workers: int, counts: _Counts) -> Iterator[Article]:
-    counts.definitions = _definitions(paths)
-    clean = partial(clean_page, language, counts.definitions)
-    for (site, page), cleaned in in_order(clean, _batches(_candidates(paths, counts)), workers):
-        if cleaned is None:
-            counts.skip(page, "ended")
-            continue
-        if cleaned.disambiguation:
-            counts.dropped["disambiguation"] += 1
-            continue
-        counts.cleaning.update(cleaned.counts)
-        identity = page.id or page.title  # an export by hand may have no ids
-        identity = f"{site.name}-{identity}" if site.name else identity
-        yield Article(identity, page.title, site.url(page.title), cleaned.text)
+    with Spool() as spool:
+        for batch in _batches(_candidates(paths, workers, counts)):
+            spool.add(batch)
+        clean = partial(clean_page, language, counts.definitions)
+        for (site, page), cleaned in in_order(clean, spool.batches(), workers):
+            if cleaned is None:
+                counts.skip(page, "ended")
+                continue
+            if cleaned.disambiguation:
+                counts.dropped["disambiguation"] += 1
+                continue
+            counts.cleaning.update(cleaned.counts)
+            identity = page.id or page.title  # an export by hand may have no ids
+            identity = f"{site.name}-{identity}" if site.name else identity
+            yield Article(identity, page.title, site.url(page.title), cleaned.text)
 
 
-def _definitions(paths: Iterable[Path]) -> dict[str, Definitions]:
-    """Return what the dumps say of the templates of each wiki: name of the wiki -> its templates."""
-    found: dict[str, Definitions] = {}
+def _candidates(paths: Iterable[Path], threads: int, counts: _Counts) -> Iterator[SitePage]:
+    """Yield the pages that may be articles; count the others, and keep what they say of templates."""
     for path in paths:
-        for site, page in read_pages(path):
-            if page.namespace == TEMPLATES and page.model == "wikitext":
-                redirect = page.redirect or is_redirect(page.text)
-                found.setdefault(site.name, Definitions()).add(site, page.title, page.text, redirect)
-    return found
-
-
-def _candidates(paths: Iterable[Path], counts: _Counts) -> Iterator[SitePage]:
-    """Yield the pages that may be articles; count the others."""
-    for path in paths:
-        for site, page in read_pages(path):
+        for site, page in read_pages(path, threads):
             if page.namespace != 0:
                 counts.dropped["other_namespace"] += 1
+                if page.namespace == TEMPLATES and page.model == "wikitext":
+                    redirect = page.redirect or is_redirect(page.text)
+                    counts.definitions.setdefault(site.name, Definitions()).add(site, page.title, page.text, redirect)
             elif page.redirect or is_redirect(page.text):
                 counts.dropped["redirect"] += 1
             elif page.model != "wikitext":

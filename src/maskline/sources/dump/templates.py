@@ -216,7 +216,10 @@ _OF_LANGUAGE = {
     "en": _renderers((CONVERT, partial(measures.convert, english=True)), ("as of", _as_of), ("sp", _always(" "))),
     "fr": _renderers(
         ("s / s-", lambda arguments: arguments.at(1) and f"{arguments.at(1)}{arguments.at(2) or 'e'} siècle"),
-        ("-s / -s-", lambda arguments: arguments.at(1) and f"{arguments.at(1)}{arguments.at(2) or 'e'} siècle av. J.-C."),
+        (
+            "-s / -s-",
+            lambda arguments: arguments.at(1) and f"{arguments.at(1)}{arguments.at(2) or 'e'} siècle av. J.-C.",
+        ),
         ("date / date-", _joined(" ")),
         ("citation / «» / guil", lambda arguments: arguments.at(1) and f"« {arguments.at(1)} »"),
     ),

@@ -1,0 +1,59 @@
+"""The pages that may be articles, on disk between reading the dump and cleaning them.
+
+What a template shows is known when the whole dump is read: its page may be the last. Reading twice would cost another
+third, since decompressing is slow. The file has a third of the size of the XML and no name, so that it is gone whatever
+ends the process.
+"""
+
+import pickle
+import struct
+from collections.abc import Iterator
+from tempfile import TemporaryFile
+from typing import Self
+
+import pyarrow as pa
+
+from maskline.core.errors import UserError
+from maskline.sources.dump.download import DOWNLOADS
+from maskline.sources.dump.pages import SitePage
+
+_LENGTHS = struct.Struct("<QQ")  # bytes compressed, and bytes
+
+
+class Spool:
+    """Batches of pages in a compressed temporary file, in order."""
+
+    def __init__(self) -> None:
+        DOWNLOADS.mkdir(parents=True, exist_ok=True)
+        self._file = TemporaryFile(dir=DOWNLOADS)
+        self._codec = pa.Codec("zstd", 1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def add(self, batch: list[SitePage]) -> None:
+        """Append a batch.
+
+        Raises:
+            UserError: the disk is full.
+        """
+        content = pickle.dumps(batch, pickle.HIGHEST_PROTOCOL)
+        compressed = self._codec.compress(content, asbytes=True)
+        try:
+            self._file.write(_LENGTHS.pack(len(compressed), len(content)))
+            self._file.write(compressed)
+            self._file.flush()
+        except OSError as error:
+            raise UserError(
+                f"{DOWNLOADS} has no room for the pages of the dump ({error.strerror}): make room for a third of its XML"
+            ) from None
+
+    def batches(self) -> Iterator[list[SitePage]]:
+        """Yield the batches in their order."""
+        self._file.seek(0)
+        while head := self._file.read(_LENGTHS.size):
+            compressed, size = _LENGTHS.unpack(head)
+            yield pickle.loads(self._codec.decompress(self._file.read(compressed), size, asbytes=True))
