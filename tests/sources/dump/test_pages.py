@@ -182,3 +182,49 @@ def test_real_dumps(name, pages, redirects):
     found = [item for _, item in read_pages(DUMPS / name)]
     assert len(found) == pages
     assert sum(item.redirect for item in found) == redirects
+
+
+def revision(timestamp, text):
+    return f"<revision><id>1</id><timestamp>{timestamp}</timestamp><model>wikitext</model><text>{text}</text></revision>"
+
+
+@pytest.mark.parametrize("order", [("2011", "2013", "2012"), ("2013", "2012", "2011"), ("2011", "2012", "2013")])
+def test_the_newest_of_several_revisions_is_read(tmp_path, order):
+    revisions = [revision(f"{year}-01-01T00:00:00Z", f"text of {year} {'long ' * (2013 - int(year))}") for year in order]
+    head = "<page><title>A</title><ns>0</ns><id>1</id>"
+    one = f"{head}{''.join(revisions)}</page>"
+    several = "".join(f"{head}{text}</page>" for text in revisions)
+    other = page(2, "B", "<text>other</text>")
+    for pages in (one, several):
+        found = [item for _, item in read(tmp_path / "a.xml", dump(page(3, "C"), pages, other))]
+        assert [(item.id, item.text.strip()) for item in found] == [("3", "text"), ("1", "text of 2013"), ("2", "other")]
+
+
+def test_pages_without_ids_are_pages(tmp_path):
+    pages = [page("", title, f"<text>{title}</text>") for title in ("A", "B")]
+    assert [item.text for _, item in read(tmp_path / "a.xml", dump(*pages))] == ["A", "B"]
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_bzip2_in_threads_gives_the_same(tmp_path, threads):
+    words = dump(*(page(i, f"P{i}", f"<text>{'word' * (i * i % 977)} {i}</text>") for i in range(2_000))).encode()
+    for level, cuts in ((1, [0]), (9, [0, 70_000, 70_001, 900_000])):
+        parts = [words[start:end] for start, end in zip(cuts, [*cuts[1:], len(words)], strict=True)]
+        (tmp_path / "a.bz2").write_bytes(b"".join(bz2.compress(part, level) for part in parts))
+        assert list(read_pages(tmp_path / "a.bz2", threads)) == list(read_pages(tmp_path / "a.bz2"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (bz2.compress(WHOLE)[:-9], "a.bz2 cannot be read to its end"),
+        (bz2.compress(WHOLE[:500]), "a.bz2 ends before its closing tag"),
+        (b"<html>no bz2</html>", "a.bz2 cannot be read to its end"),
+        (b"", "a.bz2 cannot be read to its end"),
+        (bz2.compress(WHOLE)[:60] + b"x" + bz2.compress(WHOLE)[61:], "a.bz2 cannot be read to its end"),
+    ],
+)
+def test_damaged_bzip2_is_named_by_threads_too(tmp_path, content, message):
+    (tmp_path / "a.bz2").write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        list(read_pages(tmp_path / "a.bz2", 2))

@@ -41,9 +41,11 @@ class Arguments(NamedTuple):
         return sum(map(len, self.positional)) + sum(map(len, self.named.values()))
 
 
-def split_arguments(content: str) -> Arguments:
+def split_arguments(content: str | None) -> Arguments:
     """Return the arguments in the text after the name of a template; a bar inside a link does not separate them."""
     arguments = Arguments([], {})
+    if content is None:
+        return arguments
     for part in split(content) if "[[" in content else content.split("|"):
         add(arguments, part)
     return arguments

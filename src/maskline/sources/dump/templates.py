@@ -60,12 +60,12 @@ class Templates:
         self._room = MOST_EXPANDED
         self._steps = MOST_STEPS
 
-    def render(self, name: str, content: str) -> str:
+    def render(self, name: str, content: str | None) -> str:
         """Return what a template shows, as wikitext.
 
         Args:
             name: as it is written; for a parser function, with the colon and the text after it.
-            content: the arguments, with the templates in them already rendered.
+            content: the arguments, with the templates in them already rendered; None if there are none.
 
         Returns:
             "" if a sentence is complete without it; with `HOLE`, `GLOSS` or `UNKNOWN` in it if not all of it is known.
@@ -77,13 +77,13 @@ class Templates:
         self._room -= len(shown)
         return shown if self._room >= 0 else UNKNOWN
 
-    def _of_page(self, name: str, content: str, expansion: Expansion) -> str:
+    def _of_page(self, name: str, content: str | None, expansion: Expansion) -> str:
         if name.lstrip().startswith("#"):
             function, _, first = name.partition(":")
-            return expansion.of_page(function.strip().casefold(), first.strip(), split(content))
+            return expansion.of_page(function.strip().casefold(), first.strip(), split(content or ""))
         return self._rendered(name, content, expansion)
 
-    def _rendered(self, name: str, content: str | Arguments, expansion: Expansion) -> str:
+    def _rendered(self, name: str, content: str | Arguments | None, expansion: Expansion) -> str:
         prefix, colon, rest = name.partition(":")
         if colon:
             if (of_function := self._of_function(fold(prefix), rest, expansion)) is not None:
@@ -95,7 +95,7 @@ class Templates:
         names = (fold(name), fold(self._definitions.target(name)))
 
         def arguments() -> Arguments:
-            return split_arguments(content) if isinstance(content, str) else content
+            return content if isinstance(content, Arguments) else split_arguments(content)
 
         if renderer := _known(self._own, names) or _known(_RENDERERS, names):
             return renderer(arguments()) or HOLE

@@ -180,10 +180,10 @@ def _without_templates(text: str, templates: Templates) -> tuple[str, set[str]]:
             start, braces = open_[-1]
             width = 3 if size > 2 and braces > 2 else 2
             content = "".join(out[start:] if len(open_) <= DEPTH else out[start : start + 1])
-            name, _, arguments = content.partition("|")
+            name, bar, arguments = content.partition("|")
             del out[start:]
             names.add(fold(name))
-            out.append(UNKNOWN if width == 3 or len(open_) > DEPTH else templates.render(name, arguments))
+            out.append(UNKNOWN if width == 3 or len(open_) > DEPTH else templates.render(name, arguments if bar else None))
             size -= width
             if braces - width > 1:
                 open_[-1][1] -= width
