@@ -129,7 +129,9 @@ def test_what_all_templates_may_take_is_bounded(monkeypatch):
     assert (found.read, len(found), found.left_out) == (100, 9, 91)
 
 
-@pytest.mark.parametrize("unit", ["{{Selbst}} ", "{{Viermal|x}} ", "{{Wahl|x}} ", "{{Wort|", "{{#if:", "{{#switch:a|b="])
+@pytest.mark.parametrize(
+    "unit", ["{{Selbst}} ", "{{Viermal|x}} ", "{{Wahl|x}} ", "{{Wort|", "{{#if:", "{{#switch:a|b="]
+)
 def test_time_of_a_page_is_bounded(unit):
     began = time.process_time()
     prose("T", unit * 10_000, SITE, "de", known())

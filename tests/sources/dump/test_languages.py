@@ -1,4 +1,4 @@
-# ruff: noqa: E501, RUF001  # wikitext stands in lines as long as it is, in the signs of its script
+# ruff: noqa: E501  # wikitext stands in lines as long as it is, in the signs of its script
 """Pages as they are written in the wikis of other languages, without the pages of their templates."""
 
 import json
@@ -72,7 +72,11 @@ def test_sentences(given, expected):
     [
         ("zh", "-{zh-hans:网络;zh-hant:網路}-和-{zh-tw:程式; zh-cn:程序; zh-hk:程式;}-", "网络和程序"),
         ("zh-tw", "-{zh-hans:网络;zh-hant:網路}-和-{zh-cn:程序;zh-tw:程式}-", "網路和程式"),
-        ("zh", "-{于}--{A|zh-cn:甲;zh-tw:乙}--{H|zh-cn:丙}--{T|zh-cn:丁}--{-|zh-cn:戊}--{R|己}--{zh-hans|庚}-", "于甲己庚"),
+        (
+            "zh",
+            "-{于}--{A|zh-cn:甲;zh-tw:乙}--{H|zh-cn:丙}--{T|zh-cn:丁}--{-|zh-cn:戊}--{R|己}--{zh-hans|庚}-",
+            "于甲己庚",
+        ),
         ("zh", "-{zh-hans:甲-{zh-cn:乙;zh-tw:丙}-;zh-hant:丁}-", "甲乙"),
         ("zh", "-{[[山|高山]]}-与-{A|zh-hans:[[水|河]];zh-hant:水}-", "[[山|高山]]与[[水|河]]"),
         ("zh", "-{zh-tw:只有台湾}-", "只有台湾"),
@@ -115,7 +119,11 @@ def test_text_of_another_extractor_is_mended_in_the_same_way(tmp_path):
     params = load().corpus
     chosen = params.files.model_copy(update={"paths": [str(tmp_path / "a.jsonl")], "markup": "clean"})
     source = files.read(params.model_copy(update={"language": "zh", "layout": "articles", "files": chosen}))
-    assert [article.text for article in source.articles] == ["水是一种物质。", "山（1900年—1980年）很高。", "电脑很快。"]
+    assert [article.text for article in source.articles] == [
+        "水是一种物质。",
+        "山（1900年—1980年）很高。",
+        "电脑很快。",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +138,9 @@ def test_headings_of_appendices(heading):
     assert is_appendix(heading)
 
 
-@pytest.mark.parametrize("heading", ["History", "Notes on the river", "История", "Geschichte und Literatur der Stadt", "", "と"])
+@pytest.mark.parametrize(
+    "heading", ["History", "Notes on the river", "История", "Geschichte und Literatur der Stadt", "", "と"]
+)
 def test_headings_of_text(heading):
     assert not is_appendix(heading)
 

@@ -185,19 +185,27 @@ def test_real_dumps(name, pages, redirects):
 
 
 def revision(timestamp, text):
-    return f"<revision><id>1</id><timestamp>{timestamp}</timestamp><model>wikitext</model><text>{text}</text></revision>"
+    return (
+        f"<revision><id>1</id><timestamp>{timestamp}</timestamp><model>wikitext</model><text>{text}</text></revision>"
+    )
 
 
 @pytest.mark.parametrize("order", [("2011", "2013", "2012"), ("2013", "2012", "2011"), ("2011", "2012", "2013")])
 def test_the_newest_of_several_revisions_is_read(tmp_path, order):
-    revisions = [revision(f"{year}-01-01T00:00:00Z", f"text of {year} {'long ' * (2013 - int(year))}") for year in order]
+    revisions = [
+        revision(f"{year}-01-01T00:00:00Z", f"text of {year} {'long ' * (2013 - int(year))}") for year in order
+    ]
     head = "<page><title>A</title><ns>0</ns><id>1</id>"
     one = f"{head}{''.join(revisions)}</page>"
     several = "".join(f"{head}{text}</page>" for text in revisions)
     other = page(2, "B", "<text>other</text>")
     for pages in (one, several):
-        found = [item for _, item in read(tmp_path / "a.xml", dump(page(3, "C"), pages, other))]
-        assert [(item.id, item.text.strip()) for item in found] == [("3", "text"), ("1", "text of 2013"), ("2", "other")]
+        found = [item for _, item in read(tmp_path / "a.xml", dump(page(3, "C", "<text>text</text>"), pages, other))]
+        assert [(item.id, item.text.strip()) for item in found] == [
+            ("3", "text"),
+            ("1", "text of 2013"),
+            ("2", "other"),
+        ]
 
 
 def test_pages_without_ids_are_pages(tmp_path):

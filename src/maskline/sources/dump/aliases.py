@@ -300,23 +300,23 @@ SHOWN = """
     as written / sc / lc / uc / ucfirst / lcfirst / proper name / typo / bibleverse / nastaliq / aut / nom / trad /
     comment / strikethrough / ruby / visible anchor / s / u / avoid wrap / nw / mathbb / serif / resize / bigger /
     center / centre / ind / indice / abbrlink / abbreviation / flaglink / flag+link / bidi / mp / مائل / صغير / كبير /
-    غامق / خط عريض / علم / بلد / اختصار / اسم عربي / نص عربي / خط مائل / قرآن / آية / نستعلیق / درشت / پررنگ /
-    کوچک / بزرگ / پرچم‌کشور / متن عربی / دیگر نام / خط نستعلیق / جھنڈا / знаме / флагификация / местосмерти /
-    месторождения / мр / мс / мро / мсо / нобр / число прописью / подсказка / коммент / небр / država /
-    vlajka a název / zászló2 / bandera2 / pays / bayrak / ülke / esd / özel ad / משמאל לימין / כתב קטן / ציטוטון /
-    դրոշավորում / դրոշ+երկիր / დროშიფიკაცია / ध्वज / देश / ध्वज देश / পতাকা / দেশ / পতাকা দেশ / นามแฝง / ตัวหนา /
-    ตัวเอน / 読み仮名 / 読み仮名 ruby不使用 / ルビ / ふりがな / jis2004フォント / jis90フォント / jis2004フォント2 /
-    補助漢字フォント / cp932フォント / 拡張漢字 / 縦書き / 旧字体 / 下線 / 太字 / 補助漢字 / unicodeフォント /
-    機種依存文字 / 異体字 / フォント / 傍点 / 圏点 / 拼音 / 僻字 / 華 / 注音 / 日本漢字 / 擴充漢字 / 粗體 / 繁体字 /
-    生僻字 / 罕用字 / 국기 / 나라 / 한자 / 루비 / 작은 글씨 / 굵게 / 국기나라
+    غامق / خط عريض / علم / بلد / اختصار / اسم عربي / نص عربي / خط مائل / قرآن / آية / نستعلیق / درشت / پررنگ / کوچک /
+    بزرگ / پرچم‌کشور / متن عربی / دیگر نام / خط نستعلیق / جھنڈا / знаме / флагификация / местосмерти / месторождения /
+    мр / мс / мро / мсо / нобр / число прописью / подсказка / коммент / небр / država / vlajka a název / zászló2 /
+    bandera2 / pays / bayrak / ülke / esd / özel ad / משמאל לימין / כתב קטן / ציטוטון / դրոշավորում / դրոշ+երկիր /
+    დროშიფიკაცია / ध्वज / देश / ध्वज देश / পতাকা / দেশ / পতাকা দেশ / นามแฝง / ตัวหนา / ตัวเอน / 読み仮名 /
+    読み仮名 ruby不使用 / ルビ / ふりがな / jis2004フォント / jis90フォント / jis2004フォント2 / 補助漢字フォント /
+    cp932フォント / 拡張漢字 / 縦書き / 旧字体 / 下線 / 太字 / 補助漢字 / unicodeフォント / 機種依存文字 / 異体字 /
+    フォント / 傍点 / 圏点 / 拼音 / 僻字 / 華 / 注音 / 日本漢字 / 擴充漢字 / 粗體 / 繁体字 / 生僻字 / 罕用字 / 국기 /
+    나라 / 한자 / 루비 / 작은 글씨 / 굵게 / 국기나라
 """
 """Templates that show their first argument: they format it, explain it, or give it a flag."""
 
 ROUND_TEXT = """
-    unverified inline / 誰2範囲 / citation needed span / citation needed/span / référence nécessaire /
-    refnec / réf. nécessaire / qui ? / pas clair / quand ? / citazione necessaria / 要出典範囲 / 独自研究範囲 /
-    要検証範囲 / 誰範囲 / кто / кто? / нет аи 2 / не аи 2 / нет источника 2 / 来源请求范围 / 來源請求範圍 /
-    출처 필요 범위 / cita requerida span / citación requerida
+    unverified inline / 誰2範囲 / citation needed span / citation needed/span / référence nécessaire / refnec /
+    réf. nécessaire / qui ? / pas clair / quand ? / citazione necessaria / 要出典範囲 / 独自研究範囲 / 要検証範囲 /
+    誰範囲 / кто / кто? / нет аи 2 / не аи 2 / нет источника 2 / 来源请求范围 / 來源請求範圍 / 출처 필요 범위 /
+    cita requerida span / citación requerida
 """
 """Notes that may have text as their first argument, which they show."""
 

@@ -1,4 +1,4 @@
-"""Bibliographies by their shape: lists in which every item is a reference. They are no prose, whatever their heading."""
+"""Bibliographies by their shape: lists of nothing but references. They are no prose, whatever their heading is."""
 
 import re
 

@@ -26,7 +26,9 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ONLY = re.compile(r"<onlyinclude\s*>(.*?)(?:</onlyinclude\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _NOT_INCLUDED = re.compile(r"<noinclude\s*>.*?(?:</noinclude\s*>|\Z)|</?includeonly\s*/?>", re.DOTALL | re.IGNORECASE)
 _EMPTY = re.compile(r"<(?:noinclude|onlyinclude)\s*/>|</(?:noinclude|onlyinclude)\s*>", re.IGNORECASE)
-_BLOCK = re.compile(r"(?<!\{)\{\||<table\b|\b(?:info|nav|amb|asb|omb|tmb|side)box\b|<references\b|<gallery\b", re.IGNORECASE)
+_BLOCK = re.compile(
+    r"(?<!\{)\{\||<table\b|\b(?:info|nav|amb|asb|omb|tmb|side)box\b|<references\b|<gallery\b", re.IGNORECASE
+)
 _TARGET = re.compile(r"\[\[\s*:?\s*([^\[\]|#\n]{1,300})")
 _BRACES = re.compile(r"\{\{+|\}\}+")
 _MARKS = re.compile(r"\[\[|\]\]|\|")

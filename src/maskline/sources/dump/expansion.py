@@ -129,27 +129,17 @@ class Expansion:
         def at(number: int) -> str:
             return self._text(rest[number], arguments).strip() if number < len(rest) else ""
 
-        if function == "#if":
-            return _either(at(0), at(1)) if _unknown(first) else at(0 if first else 1)
-        if function == "#ifeq":
-            second = at(0)
-            return _either(at(1), at(2)) if _unknown(first + second) else at(1 if _equal(first, second) else 2)
-        if function == "#switch":
-            return UNKNOWN if _unknown(first) else self._switch(first, rest, arguments)
-        if function in {"#ifexist", "#ifexpr"}:
-            return _either(at(0), at(1))
-        if function == "#iferror":
-            return _either(at(0) or first, at(1) or first)
-        if function == "#tag":
-            name = first.casefold()
-            return without_opaque(f"<{name}>{at(0)}</{name}>") if name.isalnum() else UNKNOWN
-        if function == "#invoke":
-            if _NOTHING.search(first):
-                return ""
-            if first.casefold() == "unsubst":  # the text of a template that must not be substituted
-                return next(
-                    (value for part in rest if (value := self._named("$B", part, arguments)) is not None), UNKNOWN
-                )
+        if function in _CONDITIONS:
+            return _CONDITIONS[function](first, at)
+        if function == "#switch" and not _unknown(first):
+            return self._switch(first, rest, arguments)
+        if function == "#tag" and first.isalnum():
+            return without_opaque(f"<{first}>{at(0)}</{first}>")
+        if function == "#invoke" and _NOTHING.search(first):
+            return ""
+        if function == "#invoke" and first.casefold() == "unsubst":  # the text of a template, which it returns as it is
+            found = (self._named("$B", part, arguments) for part in rest)
+            return next((text for text in found if text is not None), UNKNOWN)
         return UNKNOWN
 
     def _named(self, name: str, part: Text, arguments: Arguments) -> str | None:
@@ -176,6 +166,28 @@ class Expansion:
             if literal.strip().startswith("#default"):
                 default = result
         return self._text(default, arguments).strip()
+
+
+Choice = Callable[[int], str]
+"""Number of an argument -> its text, which is read only if it is chosen."""
+
+
+def _if(first: str, at: Choice) -> str:
+    return _either(at(0), at(1)) if _unknown(first) else at(0 if first else 1)
+
+
+def _if_equal(first: str, at: Choice) -> str:
+    second = at(0)
+    return _either(at(1), at(2)) if _unknown(first + second) else at(1 if _equal(first, second) else 2)
+
+
+_CONDITIONS: dict[str, Callable[[str, Choice], str]] = {
+    "#if": _if,
+    "#ifeq": _if_equal,
+    "#ifexist": lambda _, at: _either(at(0), at(1)),
+    "#ifexpr": lambda _, at: _either(at(0), at(1)),
+    "#iferror": lambda first, at: _either(at(0) or first, at(1) or first),
+}
 
 
 def _unknown(text: str) -> bool:

@@ -144,7 +144,7 @@ def fraction(arguments: Arguments) -> str:
 
 
 def times_power(arguments: Arguments) -> str:
-    """Return "×10²⁴"."""
+    """Return a power of ten, as a factor: "times 10²⁴", with the sign."""
     return arguments.at(1) and f"×10{raised(arguments.at(1))}"
 
 

@@ -110,11 +110,67 @@ def _is_unspaced(character: str) -> bool:
     return bool(_UNSPACED_LETTER.match(character))
 
 
-_BEFORE_NAMES = (
-    "им проф акад доц ул пл пер пр наб св ген полк гор пос дер обл оз см напр ред изд вул смт просп акад пол "
-    "prof dr doc ing mgr inż st sv hl av bkz vb mim alb yrd gen płk abp bp ks ul al inst tzv tzn hrsg ggf bzw sog zv"
-).split()
-_ABBREVIATED = re.compile(rf"(?:^|[\s(«„“\"'-])(?:(?<![\d{HOLE}]\s)[^\W\d_]|{'|'.join(_BEFORE_NAMES)})\.$", re.IGNORECASE)
+_BEFORE_NAMES = [
+    "им",
+    "проф",
+    "акад",
+    "доц",
+    "ул",
+    "пл",
+    "пер",
+    "пр",
+    "наб",
+    "св",
+    "ген",
+    "полк",
+    "гор",
+    "пос",
+    "дер",
+    "обл",
+    "оз",
+    "см",
+    "напр",
+    "ред",
+    "изд",
+    "вул",
+    "смт",
+    "просп",
+    "акад",
+    "пол",
+    "prof",
+    "dr",
+    "doc",
+    "ing",
+    "mgr",
+    "inż",
+    "st",
+    "sv",
+    "hl",
+    "av",
+    "bkz",
+    "vb",
+    "mim",
+    "alb",
+    "yrd",
+    "gen",
+    "płk",
+    "abp",
+    "bp",
+    "ks",
+    "ul",
+    "al",
+    "inst",
+    "tzv",
+    "tzn",
+    "hrsg",
+    "ggf",
+    "bzw",
+    "sog",
+    "zv",
+]
+_ABBREVIATED = re.compile(
+    rf"(?:^|[\s(«„“\"'-])(?:(?<![\d{HOLE}]\s)[^\W\d_]|{'|'.join(_BEFORE_NAMES)})\.$", re.IGNORECASE
+)
 
 
 def may_go_on(sentence: str) -> bool:

@@ -36,7 +36,7 @@ from maskline.sources.dump.aliases import (
     words,
 )
 from maskline.sources.dump.arguments import Arguments, split, split_arguments
-from maskline.sources.dump.definitions import BOX, DISAMBIGUATION as DISAMBIGUATION_WORD, Definitions
+from maskline.sources.dump.definitions import BOX, Definitions
 from maskline.sources.dump.expansion import STEPS, Expansion
 from maskline.sources.dump.marks import GAPS, GLOSS, HOLE, UNKNOWN
 from maskline.sources.dump.siteinfo import Site, fold
@@ -86,41 +86,45 @@ class Templates:
     def _rendered(self, name: str, content: str | Arguments | None, expansion: Expansion) -> str:
         prefix, colon, rest = name.partition(":")
         if colon:
-            if (of_function := self._of_function(fold(prefix), rest, expansion)) is not None:
-                return of_function
-            if self._site.is_template(prefix):
-                name = rest
-        elif (word := expansion.word(fold(name), None)) is not None and not content:
-            return word
+            known = self._of_function(fold(prefix), rest, expansion)
+            name = rest if self._site.is_template(prefix) else name
+        else:
+            known = expansion.word(fold(name), None) if not content else None
+        return self._of_template(name, content, expansion) if known is None else known
+
+    def _of_template(self, name: str, content: str | Arguments | None, expansion: Expansion) -> str:
         names = (fold(name), fold(self._definitions.target(name)))
-
-        def arguments() -> Arguments:
-            return content if isinstance(content, Arguments) else split_arguments(content)
-
         if renderer := _known(self._own, names) or _known(_RENDERERS, names):
-            return renderer(arguments()) or HOLE
-        if not _ROUND_TEXT.isdisjoint(names):
-            return arguments().at(1)
+            return renderer(_arguments(content)) or HOLE
         if any(known.startswith(CITATION_PREFIXES) for known in names):
             return ""
         body = self._definitions.body(name)
-        shown = None
-        if body is not None:
-            if body in {BOX, DISAMBIGUATION_WORD}:
-                return "" if body == BOX else f"\n{body}\n"
-            shown = expansion.shown(name, arguments())
-            if shown is not None and not any(mark in shown for mark in GAPS):
-                return shown
-        if guess := _known(_GUESSES, names) or _of_family(names):
-            return guess(arguments()) or HOLE
-        if not _SILENT.isdisjoint(names) or any(known.startswith(ICON_PREFIXES) for known in names):
+        if body == BOX:
             return ""
-        return UNKNOWN if shown is None else shown
+        shown = None if body is None else expansion.shown(name, _arguments(content))
+        if shown is not None and not any(mark in shown for mark in GAPS):
+            return shown
+        return _guessed(names, content, shown)
 
     def _of_function(self, function: str, first: str, expansion: Expansion) -> str | None:
         if function in _FUNCTIONS:
             return (expansion.word(_FUNCTIONS[function], first.strip()) or first.strip()) or HOLE
         return "" if function in _SILENT_FUNCTIONS else None
+
+
+def _arguments(content: str | Arguments | None) -> Arguments:
+    return content if isinstance(content, Arguments) else split_arguments(content)
+
+
+def _guessed(names: tuple[str, ...], content: str | Arguments | None, shown: str | None) -> str:
+    """Return what a template shows of which `shown` is known, by what the templates of these names show elsewhere."""
+    if guess := _known(_GUESSES, names) or _of_family(names):
+        return guess(_arguments(content)) or HOLE
+    if not _ROUND_TEXT.isdisjoint(names):
+        return _arguments(content).at(1)
+    if not _SILENT.isdisjoint(names) or any(name.startswith(ICON_PREFIXES) for name in names):
+        return ""
+    return UNKNOWN if shown is None else shown
 
 
 def _known(renderers: dict[str, Renderer], names: tuple[str, ...]) -> Renderer | None:

@@ -183,7 +183,9 @@ def _without_templates(text: str, templates: Templates) -> tuple[str, set[str]]:
             name, bar, arguments = content.partition("|")
             del out[start:]
             names.add(fold(name))
-            out.append(UNKNOWN if width == 3 or len(open_) > DEPTH else templates.render(name, arguments if bar else None))
+            out.append(
+                UNKNOWN if width == 3 or len(open_) > DEPTH else templates.render(name, arguments if bar else None)
+            )
             size -= width
             if braces - width > 1:
                 open_[-1][1] -= width
