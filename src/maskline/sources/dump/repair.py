@@ -22,12 +22,14 @@ _GAP = re.compile(f"[{GAPS}]")
 _RUN = re.compile(f"[{GAPS}](?: ?[{GAPS}])+")
 _LEADING_GLOSS = re.compile(rf"^(?:{GLOSS}[\s,.;:،؛]*)+")
 _GLUED_GLOSS = re.compile(rf"(?<=[{_UNSPACED}]){GLOSS}(?=[{_UNSPACED}，。、；：])")
-_PREFIX = re.compile(r"(?:^|[^\w\u0610-\u065f])(?=[^\W\d_])(?:[وفبكلس]{0,2}(?:ال|لل)?|[משהוכלב]{1,3}[־'׳]?|[^\W\d_])$")
+_PREFIX = re.compile(
+    r"(?:^|[^\w\u0300-\u036f\u0610-\u065f\u0900-\u0dff])(?=[^\W\d_])(?:[وفبكلس]{0,2}(?:ال|لل)?|[משהוכלב]{1,3}[־'׳]?|[^\W\d_])$"
+)
 """The end of a text that is a prefix of the next word, or a single letter."""
 _ENDS = ".!?…؟۔。！？।॥։።።๚။៕་།"
 _CLOSING = "\"'”’»)\\]」』）》】〉"
 _ENDED = re.compile(rf"[{_ENDS}][{_CLOSING}]*$")
-_CLOSED_WORD = re.compile(rf"[\w{_CLOSING}%°{_ENDS},;:،؛\u0300-\u036f]$")
+_CLOSED_WORD = re.compile(rf"[\w{_CLOSING}%°{_ENDS},;:،؛\u0300-\u036f\u0591-\u05c7\u0610-\u065f\u0900-\u0dff]$")
 _FOLLOWING = re.compile(rf"$|[\s.,;:!?…،؛؟۔।॥։{_CLOSING}]|[–—-](?:\s|$)")
 _BRACKET = re.compile(r"\s?[(（]([^()（）]*)[)）]")
 _STRONG, _WEAK = re.compile(r"([;؛；])"), re.compile(r"([,،、，])")

@@ -6,6 +6,7 @@ wiki itself says what they show, in the pages of its templates (`definitions`). 
 decides what happens to its sentence.
 """
 
+import re
 from collections.abc import Callable
 from functools import partial
 
@@ -124,6 +125,8 @@ def _guessed(names: tuple[str, ...], content: str | Arguments | None, shown: str
         return _arguments(content).at(1)
     if not _SILENT.isdisjoint(names) or any(name.startswith(ICON_PREFIXES) for name in names):
         return ""
+    if isinstance(content, str) and _OVER_LINES.search(content):
+        return ""
     return UNKNOWN if shown is None else shown
 
 
@@ -231,6 +234,8 @@ _OF_LANGUAGE = {
 }
 """Language -> the renderers of its wikis, which come first."""
 _OF_LANGUAGE["simple"] = _OF_LANGUAGE["en"]
+_OVER_LINES = re.compile(r"\n\s*\|")
+"""In the arguments of a template that stands over several lines, as boxes do and no word of a sentence."""
 _SHIPS = words("uss / hms / ss / rms / hmas / hmcs / usns / uscgc / hmnzs / sms")
 _GUESSES = _renderers(
     (SHOWN, _first),

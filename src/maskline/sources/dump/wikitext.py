@@ -42,6 +42,8 @@ _EXTERNAL = re.compile(
     r"\[(?:https?:|ftp:|mailto:|irc:|news:)?//[^\s\[\]<>]*(?:\s+([^\[\]\n]*))?\]|\[mailto:[^\s\[\]]*\s*([^\[\]\n]*)\]"
 )
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://[^\s\[\]<>\"|»”،؛]+", re.IGNORECASE)
+_BEFORE_BOLD = re.compile(rf"^(?:[ \t]*{UNKNOWN})+[ \t]*(?=''')", re.MULTILINE)
+"""Unknown templates before the bold title that begins an article: boxes and notes about the page."""
 _QUOTES = re.compile(r"'{2,}")
 _SUPERSCRIPT = re.compile(r"<sup\b[^<>]*>([^<>]{1,8})</sup\s*>", re.IGNORECASE)
 _HIDDEN = re.compile(r"<span\b[^<>]*display:\s*none[^<>]*>[^<>]*</span\s*>", re.IGNORECASE)
@@ -262,6 +264,7 @@ def _is_hidden(target: str, site: Site) -> bool:
 
 def _inline(text: str, variants: tuple[str, ...]) -> str:
     """Return `text` without inline markup, and with entities replaced by their characters."""
+    text = _BEFORE_BOLD.sub("", text)
     text = _EXTERNAL.sub(lambda link: (link[1] or link[2] or "").strip(), text)
     text = _ADDRESS.sub(HOLE, text)
     text = _QUOTES.sub(lambda marks: "'" if len(marks[0]) in {4, 6} else "", text)  # in l''''été'' one of them is text
