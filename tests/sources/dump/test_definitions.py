@@ -136,3 +136,9 @@ def test_time_of_a_page_is_bounded(unit):
     began = time.process_time()
     prose("T", unit * 10_000, SITE, "de", known())
     assert time.process_time() - began < 8
+
+
+def test_time_of_a_long_argument_is_bounded():
+    began = time.process_time()
+    prose("T", "{{Text mit Frage|" + "<sup>" * 100_000 + "}}", SITE, "de", known())
+    assert time.process_time() - began < 5

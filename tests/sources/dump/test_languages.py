@@ -2,6 +2,7 @@
 """Pages as they are written in the wikis of other languages, without the pages of their templates."""
 
 import json
+import time
 
 import pytest
 
@@ -184,3 +185,25 @@ def test_a_list_of_references_is_left_out_whatever_its_heading():
     one = f"Text.\n== Any ==\n* {REFERENCES[0]}\n== Life ==\nMore text."
     assert "Doe" in prose("T", one, SITE, "en").text
     assert "Doe" not in prose("T", one.replace("Life", "See also").replace("More text", "* [[X]]"), SITE, "en").text
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "-{",
+        "-{zh-cn:",
+        "-{a",
+        "}-",
+        "-{{",
+        ";zh-cn:a",
+        "=>",
+        "\n== A ==\n* x\n__a__",
+        "\n* {{",
+        "\n* ''a 1999 ",
+        "<rt>",
+    ],
+)
+def test_time_is_linear_in_these_too(unit):
+    began = time.process_time()
+    prose("T", "-{zh-cn:山" + unit * 30_000 + "\n== B ==\n* " + unit * 10_000, SITE, "zh")
+    assert time.process_time() - began < 6

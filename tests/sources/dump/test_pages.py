@@ -215,8 +215,8 @@ def test_pages_without_ids_are_pages(tmp_path):
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_bzip2_in_threads_gives_the_same(tmp_path, threads):
-    words = dump(*(page(i, f"P{i}", f"<text>{'word' * (i * i % 977)} {i}</text>") for i in range(2_000))).encode()
-    for level, cuts in ((1, [0]), (9, [0, 70_000, 70_001, 900_000])):
+    words = dump(*(page(i, f"P{i}", f"<text>{7**i}</text>") for i in range(900))).encode()
+    for level, cuts in ((1, [0]), (9, [0, 70_000, 70_001, 400_000])):
         parts = [words[start:end] for start, end in zip(cuts, [*cuts[1:], len(words)], strict=True)]
         (tmp_path / "a.bz2").write_bytes(b"".join(bz2.compress(part, level) for part in parts))
         assert list(read_pages(tmp_path / "a.bz2", threads)) == list(read_pages(tmp_path / "a.bz2"))

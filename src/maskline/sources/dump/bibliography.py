@@ -29,7 +29,7 @@ _PAGES = re.compile(
 _AUTHOR_FIRST = re.compile(r"[^\W\d_][\w.'’-]*(?:\s[^\W\d_][\w.'’-]*){0,2},\s[^\W\d_]")
 _IN_BRACKETS = re.compile(r"[(（]\s*(?:[^()（）\n]{0,12}[ ,])?(?:1[4-9]|20)\d\d[a-z]?\s*[)）]")
 _PLACE_COLON = re.compile(r"[^\W\d_]{3,}\s?[:：]\s?[^\W\d_]{2}")
-_NO_TEXT = re.compile(rf"(?:\[\[[^\[\]]*\]\]|<[^<>]*>|__\w+__|[{_CITED}{_OTHER}\s:;'-])*")
+_NO_TEXT = re.compile(rf"(?:\[\[[^\[\]]*\]\]|<[^<>]*>|__[^\W_]+(?:_[^\W_]+)*__|[{_CITED}{_OTHER}\s:;'-])*")
 LONGEST_ITEM = 600
 """Characters of the longest item that is taken for a reference."""
 _ITEM = "*#"

@@ -15,20 +15,24 @@ _JOINT = re.compile(
 )
 _AND = ("و", "ו")
 """Words for "and" that are written with the word after them."""
-LONGEST = 80
+LONGEST = 200
 """Characters of the longest heading that is looked at."""
 
 
-@lru_cache(maxsize=4096)
 def is_appendix(heading: str) -> bool:
     """Return whether a section with this heading has no prose: its references, notes, links or reading.
 
     A heading may name several of them: "Notes and references".
     """
+    return len(heading) <= LONGEST and _is_appendix(heading)
+
+
+@lru_cache(maxsize=4096)
+def _is_appendix(heading: str) -> bool:
     name = _folded(heading)
     if name in _KNOWN:
         return True
-    parts = [part for part in _JOINT.split(name) if part] if len(name) <= LONGEST else []
+    parts = [part for part in _JOINT.split(name) if part]
     return len(parts) > 1 and all(part in _KNOWN or (part[0] in _AND and part[1:] in _KNOWN) for part in parts)
 
 
