@@ -44,8 +44,8 @@ from maskline.sources.dump.siteinfo import Site, fold
 
 MOST_EXPANDED = 2_000_000
 """Most characters that all templates of a page expand to: MediaWiki's own limit, in bytes."""
-MOST_STEPS = 400_000
-"""Most parameters and calls that are read for all templates of a page: some seconds."""
+MOST_STEPS = 150_000
+"""Most parameters and calls that are read for all templates of a page: a second or two."""
 
 Renderer = Callable[[Arguments], str]
 
