@@ -37,7 +37,7 @@ AT_LEAST = 4.0
 CORES = 1.7
 """Target: speed on two cores over that on one. It is below 2 because one process reads the file."""
 ARABIC_MB, READER = 12_000, 30.0
-"""MB of XML in the whole Arabic dump, about; and MB per second that the reader parses, the limit for any number of cores."""
+"""MB of XML in the whole Arabic dump, about; and the most MB per second that the reader parses."""
 _HEAD = (
     '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" version="0.10" xml:lang="en">\n  <siteinfo>\n'
     "    <sitename>Wikipedia</sitename>\n    <dbname>enwiki</dbname>\n"

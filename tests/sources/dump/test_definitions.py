@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # wikitext stands in lines as long as it is
 """What the pages of a wiki's templates say, and what it costs."""
 
 import time

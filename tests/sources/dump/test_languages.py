@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # wikitext stands in lines as long as it is, in the signs of its script
+# ruff: noqa: E501  # wikitext stands in lines as long as it is
 """Pages as they are written in the wikis of other languages, without the pages of their templates."""
 
 import json

@@ -70,7 +70,8 @@ def read_pages(path: Path, threads: int = 1) -> Iterator[SitePage]:
     """Yield the pages of one file in their order, each with its wiki.
 
     Where a file has several revisions of a page, in one element or in several in a row, the newest by its timestamp is
-    the page; of revisions without one, the last. Of a text of more than MAX_CHARACTERS only the beginning is read, one character more than these.
+    the page; of revisions without one, the last. Of a text of more than MAX_CHARACTERS only the beginning is read, one
+    character more than these.
 
     Files of bzip2 are decompressed by so many `threads`.
 

@@ -23,7 +23,8 @@ _RUN = re.compile(f"[{GAPS}](?: ?[{GAPS}])+")
 _LEADING_GLOSS = re.compile(rf"^(?:{GLOSS}[\s,.;:،؛]*)+")
 _GLUED_GLOSS = re.compile(rf"(?<=[{_UNSPACED}]){GLOSS}(?=[{_UNSPACED}，。、；：])")
 _PREFIX = re.compile(
-    r"(?:^|[^\w\u0300-\u036f\u0610-\u065f\u0900-\u0dff])(?=[^\W\d_])(?:[وفبكلس]{0,2}(?:ال|لل)?|[משהוכלב]{1,3}[־'׳]?|[^\W\d_])$"
+    r"(?:^|[^\w\u0300-\u036f\u0610-\u065f\u0900-\u0dff])(?=[^\W\d_])"
+    r"(?:[وفبكلس]{0,2}(?:ال|لل)?|[משהוכלב]{1,3}[־'׳]?|[^\W\d_])$"
 )
 """The end of a text that is a prefix of the next word, or a single letter."""
 _ENDS = ".!?…؟۔。！？।॥։።።๚။៕་།"
@@ -112,71 +113,15 @@ def _is_unspaced(character: str) -> bool:
     return bool(_UNSPACED_LETTER.match(character))
 
 
-_BEFORE_NAMES = [
-    "им",
-    "проф",
-    "акад",
-    "доц",
-    "ул",
-    "пл",
-    "пер",
-    "пр",
-    "наб",
-    "св",
-    "ген",
-    "полк",
-    "гор",
-    "пос",
-    "дер",
-    "обл",
-    "оз",
-    "см",
-    "напр",
-    "ред",
-    "изд",
-    "вул",
-    "смт",
-    "просп",
-    "акад",
-    "пол",
-    "prof",
-    "dr",
-    "doc",
-    "ing",
-    "mgr",
-    "inż",
-    "st",
-    "sv",
-    "hl",
-    "av",
-    "bkz",
-    "vb",
-    "mim",
-    "alb",
-    "yrd",
-    "gen",
-    "płk",
-    "abp",
-    "bp",
-    "ks",
-    "ul",
-    "al",
-    "inst",
-    "tzv",
-    "tzn",
-    "hrsg",
-    "ggf",
-    "bzw",
-    "sog",
-    "zv",
-]
-_ABBREVIATED = re.compile(
-    rf"(?:^|[\s(«„“\"'-])(?:(?<![\d{HOLE}]\s)[^\W\d_]|{'|'.join(_BEFORE_NAMES)})\.$", re.IGNORECASE
+_BEFORE_NAMES = (
+    "им|проф|акад|доц|ул|пл|пер|пр|наб|св|ген|полк|гор|пос|дер|обл|оз|см|напр|ред|изд|вул|смт|просп|"
+    "prof|dr|doc|ing|mgr|inż|st|sv|hl|av|bkz|vb|mim|alb|yrd|gen|płk|abp|bp|ks|ul|al|inst|tzv|tzn|hrsg|ggf|bzw|sog|zv"
 )
+_ABBREVIATED = re.compile(rf"(?:^|[\s(«„“\"'-])(?:(?<![\d{HOLE}]\s)[^\W\d_]|{_BEFORE_NAMES})\.$", re.IGNORECASE)
 
 
 def may_go_on(sentence: str) -> bool:
-    """Return whether `sentence` ends with one letter or an abbreviation that a name follows, such as `г.` and `проф.`"""
+    """Return whether `sentence` ends with one letter or an abbreviation that a name follows, such as `Dr.`."""
     return bool(_ABBREVIATED.search(sentence[-8:]))
 
 

@@ -25,7 +25,7 @@ class Spool:
 
     def __init__(self) -> None:
         DOWNLOADS.mkdir(parents=True, exist_ok=True)
-        self._file = TemporaryFile(dir=DOWNLOADS)
+        self._file = TemporaryFile(dir=DOWNLOADS)  # noqa: SIM115  # closed by `__exit__`
         self._codec = pa.Codec("zstd", 1)
 
     def __enter__(self) -> Self:
@@ -48,7 +48,7 @@ class Spool:
             self._file.flush()
         except OSError as error:
             raise UserError(
-                f"{DOWNLOADS} has no room for the pages of the dump ({error.strerror}): make room for a third of its XML"
+                f"{DOWNLOADS} has no room for the pages of the dump, a third of their XML ({error.strerror}): make room"
             ) from None
 
     def batches(self) -> Iterator[list[SitePage]]:
@@ -56,4 +56,5 @@ class Spool:
         self._file.seek(0)
         while head := self._file.read(_LENGTHS.size):
             compressed, size = _LENGTHS.unpack(head)
-            yield pickle.loads(self._codec.decompress(self._file.read(compressed), size, asbytes=True))
+            content = self._codec.decompress(self._file.read(compressed), size, asbytes=True)
+            yield pickle.loads(content)  # noqa: S301  # nobody else has the file

@@ -234,7 +234,7 @@ _OF_LANGUAGE = {
 }
 """Language -> the renderers of its wikis, which come first."""
 _OF_LANGUAGE["simple"] = _OF_LANGUAGE["en"]
-_OVER_LINES = re.compile(r"\n\s*\|")
+_OVER_LINES = re.compile(r"\n\s*(?:\||$)")
 """In the arguments of a template that stands over several lines, as boxes do and no word of a sentence."""
 _SHIPS = words("uss / hms / ss / rms / hmas / hmcs / usns / uscgc / hmnzs / sms")
 _GUESSES = _renderers(
