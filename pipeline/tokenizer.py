@@ -13,7 +13,8 @@ def main(
 ) -> None:
     """Learn a vocabulary from the articles of the train split; save it as a tokenizer for Hugging Face's AutoTokenizer.
 
-    A pretrained one is taken as it is. The report tells how the validation split looks in it: the share of [UNK],
+    A pretrained one is taken as it is, or with frequent words of the train split as new pieces (`tokenizer.extend`); its
+    own pieces keep their ids. The report tells how the validation split looks in it: the share of [UNK],
     tokens per word, characters per token. More [UNK] than `tokenizer.max_unk_rate` fails the stage, and so do more
     tokens per word than `tokenizer.max_fertility`.
     """
@@ -24,11 +25,18 @@ def main(
     from maskline.vocabulary.learn import learn
 
     with timed("tokenizer"):
-        metrics = learn(settings.tokenizer, settings.language, corpus, tokenizer, report)
+        init_from = settings.pretrain.init_from
+        start = Path(init_from) if init_from else None
+        metrics = learn(settings.tokenizer, settings.language, corpus, tokenizer, report, start)
     say(
         f"{tokenizer}: {metrics['vocab_size']:,} tokens; validation split: {metrics['tokens_per_word']:.2f} tokens per "
         f"word, {metrics['unk_rate']:.3%} [UNK]"
     )
+    if before := metrics.get("before"):
+        say(
+            f"  {metrics['added']:,} of them added from the train split; without them {before['tokens_per_word']:.2f} tokens "
+            f"per word, {before['unk_rate']:.3%} [UNK]"
+        )
 
 
 if __name__ == "__main__":

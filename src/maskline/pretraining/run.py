@@ -1,5 +1,6 @@
 """Pretraining: masked language model and next-sentence prediction (Devlin et al. 2019, sec. 3.1)."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import torch
 
 from maskline.core.errors import UserError
 from maskline.core.storage import GAP, sweep, write_csv, write_json, write_timing
+from maskline.core.text import escape
 from maskline.examples.batches import PretrainingBatches
 from maskline.examples.draws import key
 from maskline.examples.masking import Masker
@@ -16,9 +18,11 @@ from maskline.examples.pairs import PairSource
 from maskline.examples.premasked import PremaskedSet, read_premasked
 from maskline.model.directory import HEADS, TokenizerFiles, data_table, export, model_card
 from maskline.model.heads import PretrainingModel
+from maskline.model.settings import ModelParams
 from maskline.pretraining.objective import PretrainingObjective
 from maskline.pretraining.phases import Phases
 from maskline.pretraining.settings import PretrainingSettings, PretrainParams
+from maskline.pretraining.start import Start, read_start
 from maskline.shards.store import TokenShards
 from maskline.tokenization.load import SpecialIds, load_tokenizer
 from maskline.tokenization.model_files import files_for_model
@@ -53,12 +57,18 @@ class Paths:
 def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) -> None:
     """Pretrain a model, or go on with an interrupted run, and write models, curves and metrics.
 
+    With `init_from` the weights are those of that model, of the shape that it has; all else is as from random weights.
+
     Raises:
         UserError: the data does not fit the parameters, training diverged, memory ran out, or it was interrupted.
     """
     recipe = with_precision(params.pretrain, device)
     params = params.model_copy(update={"pretrain": recipe})
     tokenizer = load_tokenizer(paths.tokenizer)
+    start = read_start(Path(recipe.init_from), tokenizer) if recipe.init_from else None
+    asked = params.model
+    params = of_start(params, start) if start else params
+    recipe = params.pretrain
     shards = TokenShards(paths.tokens)
     validation = read_premasked(paths.validation)
     continuing = tokenizer.continuing() if params.masking.whole_word else None
@@ -66,13 +76,15 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
     batches = new_batches(params, shards, masker, tokenizer.special)
     _check(params, paths, shards, validation, batches.counts)
     model = new_model(params, tokenizer.vocab_size, shards)
+    if start:
+        start.copy_into(model)
     place(model, params.compute, device)
     objective = PretrainingObjective(model, batches, validation, params, device)
     steps = objective.steps
     cadence = Cadence(recipe.evaluate_every, recipe.checkpoint_every, recipe.log_every)
 
     is_main = distributed.rank() == 0
-    identity = _identity(params, paths)
+    identity = _identity(params, paths, start)
     with (
         process_reporter("pretrain", steps, params.compute) as reporter,
         ResumableRun(identity, reporter.say, exclusive=is_main) as run,
@@ -82,6 +94,9 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
             f"{recipe.precision}, {_examples(recipe, batches.counts[0]):,} examples, {steps} steps of {_sizes(recipe)} "
             "examples"
         )
+        if start:
+            for line in _told(start, asked):
+                reporter.say(f"pretrain: {line}")
         if recipe.final_seq_length:
             reporter.say(
                 f"pretrain: from step {recipe.lengthens_at(steps) + 1} on {_examples(recipe, batches.counts[1]):,} "
@@ -99,23 +114,59 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
         if is_main:
             for report in REPORTS:
                 sweep(paths.reports / report)
+        before = objective.evaluate() if start and start.fills_masks else None
         result = train(objective, recipe, steps, cadence, params.seed, run, reporter, loaders)
         if is_main:
-            metrics = write_reports(paths.reports, result.progress, objective, recipe)
+            metrics = write_reports(paths.reports, result.progress, objective, recipe, before)
             data = {
                 **data_table(shards.manifest),
                 **{name: shards.manifest[name] for name in ("documents", "sentences", "tokens")},
             }
-            _export(model, paths.last, params, paths, metrics["last"], data, identity)
+            _export(model, paths.last, params, paths, metrics["last"], data, identity, start, before)
             if pretrained_class(model, params) is None:
                 reporter.say(
                     f"pretrain: exported as {model.exported_as}: {model.architecture.title} has no such head as ours, "
                     f"which is in {HEADS}"
                 )
             model.load_state_dict(result.best_weights)
-            _export(model, paths.best, params, paths, metrics["best"], data, identity)
+            _export(model, paths.best, params, paths, metrics["best"], data, identity, start, before)
             run.finish()
             reporter.say(f"pretrain: {_closing(result.progress)}")
+
+
+def of_start(params: PretrainingSettings, start: Start) -> PretrainingSettings:
+    """Return the settings of a run that goes on from `start`: the shape is its own, `init_from` its name.
+
+    Raises:
+        UserError: it cannot read what the run has for it.
+    """
+    recipe, shape = params.pretrain, start.shape
+    if recipe.nsp and not shape.next_sentence:
+        raise UserError(
+            f"pretrain.nsp is true, and {start.name}, of architecture {shape.architecture}, has no segments to tell the "
+            "sentences of a pair apart: set it to false"
+        )
+    for key in ("max_seq_length", "final_seq_length"):
+        if (length := getattr(recipe, key)) and length > shape.max_positions:
+            raise UserError(
+                f"pretrain.{key} {length} is longer than the {shape.max_positions} tokens that {start.name} reads: shorten it"
+            )
+    model = shape.model_copy(update={"dropout": params.model.dropout})
+    return params.model_copy(
+        update={"model": model, "pretrain": recipe.model_copy(update={"init_from": start.name})}
+    )
+
+
+def _told(start: Start, asked: ModelParams) -> Iterator[str]:
+    yield f"weights are those of {start.name}"
+    if contradicted := start.contradicted(asked):
+        yield f"the model has the shape of {start.name}: {', '.join(contradicted)} as in params.yaml"
+    if start.saved.vocab_size > start.kept:
+        yield f"{start.saved.vocab_size - start.kept:,} rows of the embedding are left out, as no token has them"
+    if start.added:
+        yield f"{len(start.added):,} tokens are new: each starts as the mean of its old pieces"
+    for head in start.lacks:
+        yield f"{start.name} has no head for {head}: it starts from random weights"
 
 
 def new_batches(
@@ -167,9 +218,10 @@ def _check(
     validation.check_tokenizer(paths.tokenizer)
     longest = max(map(len, validation.input_ids))
     if longest > params.model.max_positions:
+        way_out = "lower premask.max_seq_length" if params.pretrain.init_from else "run `dvc repro premask`"
         raise UserError(
             f"{paths.validation} holds {longest} tokens in a row, model.max_positions is {params.model.max_positions}: "
-            "run `dvc repro premask`"
+            f"{way_out}"
         )
     recipe = params.pretrain
     for length, found in zip(("", f" at final_seq_length {recipe.final_seq_length}"), counts, strict=False):
@@ -194,20 +246,30 @@ def _sizes(recipe: PretrainParams) -> str:
     return f"{recipe.initial_batch} to {recipe.global_batch}" if recipe.initial_batch else str(recipe.global_batch)
 
 
-def _identity(params: PretrainingSettings, paths: Paths) -> dict[str, Any]:
+def _identity(params: PretrainingSettings, paths: Paths, start: Start | None = None) -> dict[str, Any]:
     sections = params.model_dump(include={"seed", "masking", "model", "pretrain"})
     inputs = {"tokens": paths.tokens, "validation": paths.validation, "tokenizer": paths.tokenizer}
+    if start:
+        inputs["init_from"] = start.saved.directory
     return identity_of("pretrain", sections, inputs)
 
 
 def write_reports(
-    directory: Path, progress: Progress, objective: PretrainingObjective, recipe: PretrainParams
+    directory: Path,
+    progress: Progress,
+    objective: PretrainingObjective,
+    recipe: PretrainParams,
+    before: Metrics | None = None,
 ) -> dict[str, Any]:
-    """Write curves, metrics and timing of a finished run; return the metrics."""
+    """Write curves, metrics and timing of a finished run; return the metrics.
+
+    `before` are the scores of the model that it went on from.
+    """
     write_csv(directory / "train.csv", progress.train, objective.train_columns, missing=GAP)
     write_csv(directory / "validation.csv", progress.validation, objective.validation_columns, missing=GAP)
     counts = objective.batches.counts
     metrics = {
+        **({"before": before} if before else {}),
         "best": progress.best_row(),
         "last": progress.validation[-1],
         "steps": progress.step,
@@ -263,10 +325,13 @@ def _export(
     metrics: Metrics,
     data: dict[str, Any],
     identity: dict[str, Any],
+    start: Start | None,
+    before: Metrics | None,
 ) -> None:
     nsp = params.pretrain.nsp
     ours = model.architecture
-    note = f"A {ours.title} encoder pretrained from scratch by maskline on masked language modelling" + (
+    origin = f"that goes on from {escape(start.name)}, trained" if start else "pretrained from scratch"
+    note = f"A {ours.title} encoder {origin} by maskline on masked language modelling" + (
         " and next-sentence prediction."
         if nsp
         else " alone, so that its pooler is untrained and left out."
@@ -275,6 +340,7 @@ def _export(
     )
     tables: dict[str, dict[str, Any]] = {
         "Validation": metrics,
+        "Validation, before": before or {},
         "Data": data,
         "Model": params.model.model_dump(),
         "Training": {"seed": params.seed, **params.masking.model_dump(), **params.pretrain.model_dump()},
@@ -293,9 +359,16 @@ def _export(
         " Below is its score at the end of training; `reports/evaluate/metrics.json` of the project has the same "
         "beside simple rules."
     )
+    if start:
+        note += (
+            " There too is, where `evaluate.also` names a set of what it was trained on before, what it has forgotten of it."
+        )
     title = f"maskline {ours.title} ({params.language})"
     card = model_card(title, params.language, tables, note, params.model.architecture)
     shape = params.model
     files = TokenizerFiles(*files_for_model(paths.tokenizer, shape.max_positions, segments=shape.next_sentence))
     untrained = () if nsp else (*ours.names.pooler, *ours.names.nsp)
-    export(directory, model, architecture, files, card, identity | {"data": data}, untrained=untrained)
+    provenance = identity | {"data": data}
+    if start:  # the ids of those before are its own still
+        provenance["tokenizers"] = [identity["inputs"]["tokenizer"], *start.tokenizers]
+    export(directory, model, architecture, files, card, provenance, untrained=untrained)

@@ -1,5 +1,6 @@
 """The section `pretrain` of params.yaml, and all that a pretraining run reads."""
 
+from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -10,9 +11,15 @@ from maskline.model.settings import AnyModel
 from maskline.training.settings import ComputeParams, OptimizerParams
 
 
+MODELS = ("data/models/pretrained", "data/models/pretrained-last")
+"""What the stage writes."""
+
+
 class PretrainParams(OptimizerParams):
     """The pretraining run."""
 
+    init_from: Annotated[str, Field(min_length=1)] | None
+    """The directory of the model to go on from; None: random weights."""
     initial_batch: Count | None
     ramp_steps: Count | None
     nsp: bool
@@ -41,6 +48,15 @@ class PretrainParams(OptimizerParams):
         if self.ramp_steps is not None and self.ramp_steps >= steps:
             return f"ramp_steps {self.ramp_steps} leaves nothing of {steps} steps: lower it, or train longer"
         return super().schedule_error(steps)
+
+    @model_validator(mode="after")
+    def _check_init_from(self) -> Self:
+        if self.init_from and any(Path(self.init_from).resolve() == Path(out).resolve() for out in MODELS):
+            raise ValueError(
+                f"init_from {self.init_from} is what this stage writes, and DVC removes it before it runs: copy it to "
+                "another folder, as docs/domain.md shows, and name that"
+            )
+        return self
 
     @model_validator(mode="after")
     def _check_ramp(self) -> Self:

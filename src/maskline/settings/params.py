@@ -110,7 +110,8 @@ class Params(Section):
             "pretrain.max_seq_length": self.pretrain.max_seq_length,
             "pretrain.final_seq_length": self.pretrain.final_seq_length or 0,
         }
-        if self.pretrain.nsp and not self.model.next_sentence:
+        going_on = self.pretrain.init_from is not None  # what that model reads is known once it is there
+        if self.pretrain.nsp and not self.model.next_sentence and not going_on:
             raise ValueError(
                 f"pretrain.nsp is true, and the architecture {self.model.architecture} has no segments to tell the "
                 "sentences of a pair apart: set it to false"
@@ -128,7 +129,7 @@ class Params(Section):
                 f"{TASKS}/{name}.yaml: finetune.max_seq_length": t.finetune.max_seq_length
                 for name, t in self.task_settings.items()
             }
-        for name, length in lengths.items():
+        for name, length in ({} if going_on else lengths).items():
             if length > self.model.max_positions:
                 raise ValueError(
                     f"{name} {length} is longer than model.max_positions {self.model.max_positions}: "

@@ -74,6 +74,11 @@ class LoadedTokenizer:
         """Return for each token whether it continues the word before it, (V,)."""
         return np.array([self.continued(piece) is not None for piece in self.pieces])
 
+    def characters(self) -> NDArray[np.int64]:
+        """Return how many characters (Unicode code points) each token adds to the normalized text, (V,)."""
+        texts = (piece if (rest := self.continued(piece)) is None else rest for piece in self.pieces)
+        return np.array([len(text) for text in texts])
+
     def continued(self, piece: str) -> str | None:
         """Return the text that `piece` adds to the word before it; None if it begins a word."""
         return piece.removeprefix(self._prefix) if self._prefix and piece.startswith(self._prefix) else None

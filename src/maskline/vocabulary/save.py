@@ -1,16 +1,19 @@
 """Saving a tokenizer as a directory from which `transformers.AutoTokenizer` loads the same ids."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tokenizers import Tokenizer
 
-from maskline.core.storage import fresh_directory, write_bytes, write_json, write_manifest, write_text
+from maskline.core.errors import UserError
+from maskline.core.storage import fresh_directory, read_json, write_bytes, write_json, write_manifest, write_text
 from maskline.tokenization.load import TOKENIZER_CONFIG, TOKENIZER_FILE, LoadedTokenizer
 from maskline.tokenization.special import KINDS, SPECIAL_TOKENS
 from maskline.vocabulary.settings import TokenizerParams
 
+MODEL_CONFIG = "config.json"
 ANY_LENGTH = int(1e30)
 """The value that transformers takes for no limit. The export of a model sets its limit."""
 
@@ -21,12 +24,29 @@ def save(
     params: TokenizerParams,
     provenance: Mapping[str, Any],
     settings: Mapping[str, Any] | None = None,
+    others: Mapping[str, bytes] | None = None,
 ) -> None:
     """Write `tokenizer` to a new `directory`: tokenizer.json, tokenizer_config.json, vocab.txt and a manifest.
 
-    `settings` are those of a pretrained tokenizer.
+    `settings` are those of a pretrained tokenizer, `others` files by name that lie beside it.
     """
-    _write(tokenizer, directory, params.kind, provenance, settings or _learned(params), {})
+    _write(tokenizer, directory, params.kind, provenance, settings or _learned(params), others or {})
+
+
+def shape_file(model: Path, vocab_size: int) -> dict[str, bytes]:
+    """Return the config of the directory `model`, for a vocabulary of `vocab_size` tokens, as a file by name.
+
+    Raises:
+        UserError: it has none.
+    """
+    path = model / MODEL_CONFIG
+    if not path.is_file():
+        raise UserError(f"{path} is missing: pretrain.init_from names the directory of a model (docs/domain.md)")
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is no config of a model: give pretrain.init_from another directory")
+    text = json.dumps(content | {"vocab_size": vocab_size}, indent=2, ensure_ascii=False) + "\n"
+    return {MODEL_CONFIG: text.encode()}
 
 
 def save_pretrained(

@@ -1,10 +1,10 @@
 """The section `tokenizer` of params.yaml: where the vocabulary comes from."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from maskline.core.section import Count, Fraction, Section
+from maskline.core.section import Count, Fraction, Natural, Section
 
 
 class NormalizationParams(Section):
@@ -26,6 +26,15 @@ class PretrainedTokenizer(Section):
     segmented: bool
 
 
+class ExtendParams(Section):
+    """Words of the train split that are added to a tokenizer that exists."""
+
+    pieces: Natural
+    """How many at most; 0: none."""
+    min_frequency: Count
+    """Words seen less often are not added."""
+
+
 class TokenizerParams(Section):
     """Where the vocabulary comes from."""
 
@@ -39,3 +48,13 @@ class TokenizerParams(Section):
     max_unk_rate: Fraction
     max_fertility: Annotated[float, Field(ge=1)] | None
     pretrained: PretrainedTokenizer
+    extend: ExtendParams
+
+    @model_validator(mode="after")
+    def _check_extend(self) -> Self:
+        if self.extend.pieces and self.kind != "pretrained":
+            raise ValueError(
+                f"extend.pieces {self.extend.pieces} adds to a tokenizer that exists, and kind is {self.kind}: set kind "
+                "to pretrained, or extend.pieces to 0"
+            )
+        return self
