@@ -16,7 +16,8 @@ def main(
     """Score the pretrained model on the fixed validation set.
 
     Beside each score stands what makes it readable: token frequencies; word overlap and lengths of sentence pairs.
-    samples.md shows what the model puts in place of masked tokens.
+    Of a model that went on from another one, the scores of that one stand there too, and with `evaluate.also` those of
+    both on another fixed set. samples.md shows what the model puts in place of masked tokens.
     """
     from maskline.settings.params import load
 
@@ -25,9 +26,18 @@ def main(
     from maskline.evaluation.report import Paths, evaluate
     from maskline.training.devices import choose_device
 
+    init_from, also = settings.pretrain.init_from, settings.evaluate.also
     with timed("evaluate"):
         metrics = evaluate(
-            Paths(tokens, validation, tokenizer, model, reports),
+            Paths(
+                tokens,
+                validation,
+                tokenizer,
+                model,
+                reports,
+                Path(init_from) if init_from else None,
+                Path(also) if also else None,
+            ),
             choose_device(settings.compute),
             settings.evaluate.samples,
             nsp=settings.pretrain.nsp,

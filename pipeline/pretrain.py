@@ -1,4 +1,4 @@
-"""Pretrain BERT from scratch."""
+"""Pretrain BERT, from scratch or from a model that exists."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def main(
     last: OutputDirectory = Path("data/models/pretrained-last"),
     reports: OutputDirectory = Path("reports/pretrain"),
 ) -> None:
-    """Pretrain BERT from scratch: masked language model and next-sentence prediction.
+    """Pretrain BERT: masked language model and next-sentence prediction, from scratch or from `pretrain.init_from`.
 
     An interrupted run goes on where it was when the same command is given again. On several GPUs:
     torchrun --nproc-per-node 4 -m pipeline.pretrain

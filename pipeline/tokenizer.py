@@ -13,8 +13,8 @@ def main(
 ) -> None:
     """Learn a vocabulary from the articles of the train split; save it as a tokenizer for Hugging Face's AutoTokenizer.
 
-    A pretrained one is taken as it is, or with frequent words of the train split as new pieces (`tokenizer.extend`); its
-    own pieces keep their ids. The report tells how the validation split looks in it: the share of [UNK],
+    A pretrained one is taken as it is, or with frequent words of the train split as new pieces (`tokenizer.extend`);
+    its own pieces keep their ids. The report tells how the validation split looks in it: the share of [UNK],
     tokens per word, characters per token. More [UNK] than `tokenizer.max_unk_rate` fails the stage, and so do more
     tokens per word than `tokenizer.max_fertility`.
     """
@@ -34,8 +34,8 @@ def main(
     )
     if before := metrics.get("before"):
         say(
-            f"  {metrics['added']:,} of them added from the train split; without them {before['tokens_per_word']:.2f} tokens "
-            f"per word, {before['unk_rate']:.3%} [UNK]"
+            f"  {metrics['added']:,} of them added from the train split; without them {before['tokens_per_word']:.2f} "
+            f"tokens per word, {before['unk_rate']:.3%} [UNK]"
         )
 
 

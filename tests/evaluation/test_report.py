@@ -26,14 +26,15 @@ def _pretrained(tiny_project):
     data = tiny_project / "data"
     model = load_pretraining_model(data / "models" / "pretrained")
     inputs = read_premasked(data / "validation"), TokenShards(data / "tokens" / "train")
-    return model, *inputs, load_tokenizer(data / "tokenizer").special, CPU
+    return model, *inputs, load_tokenizer(data / "tokenizer"), CPU
 
 
 def test_pretraining_stands_beside_its_baselines(pretrained):
     report = pretraining_report(*pretrained, nsp=True)
     bounds = ["accuracy_low", "accuracy_high"]
     assert list(report["mlm"]) == [
-        *("loss", "perplexity", "accuracy", "unigram_loss", "unigram_accuracy"), *bounds, "masked_tokens"
+        *("loss", "perplexity", "nats_per_character", "accuracy", *bounds, "masked_tokens"),
+        *("unigram_loss", "unigram_accuracy"),
     ]  # fmt: skip
     assert list(report["nsp"]) == ["accuracy", *bounds, "pairs", "overlap_accuracy", "length_accuracy"]
     for part in report.values():
@@ -77,22 +78,22 @@ def test_another_vocabulary_is_refused(pretrained):
 
 def test_the_scores_are_those_of_the_model(pretrained):
     """It calls every pair true, and so is right about all of these."""
-    model, validation, shards, special, device = pretrained
+    model, validation, shards, tokenizer, device = pretrained
     with torch.no_grad():
         model.nsp.weight.zero_()
         model.nsp.bias.copy_(torch.tensor([1.0, 0.0]))
     pairs = replace(validation, next_sentence_label=np.full(len(validation), IS_NEXT))
-    report = pretraining_report(model, pairs, shards, special, device, nsp=True)
-    scores = pretraining_metrics(pretraining_sums(model, pairs, special, device), nsp=True)
+    report = pretraining_report(model, pairs, shards, tokenizer, device, nsp=True)
+    scores = pretraining_metrics(pretraining_sums(model, pairs, tokenizer.special, device), nsp=True)
     assert (report["mlm"]["loss"], report["mlm"]["accuracy"]) == (scores["mlm_loss"], scores["mlm_accuracy"])
     assert report["nsp"]["accuracy"] == scores["nsp_accuracy"] == 1.0
 
 
 def test_the_baselines_learn_from_the_training_split_and_answer_for_the_validation_set(pretrained):
-    _, validation, shards, special, _ = pretrained
+    _, validation, shards, tokenizer, _ = pretrained
     report = pretraining_report(*pretrained, nsp=True)
     counts = np.bincount(np.concatenate([shard.tokens for shard in shards]), minlength=shards.vocab_size)
-    loss, accuracy = unigram(counts, np.concatenate(validation.masked_labels), special)
+    loss, accuracy = unigram(counts, np.concatenate(validation.masked_labels), tokenizer.special)
     assert (report["mlm"]["unigram_loss"], report["mlm"]["unigram_accuracy"]) == (loss, accuracy)
     training, held_out = training_pairs(shards, 32), validation_pairs(validation)
     expected = pair_baselines(training, held_out)

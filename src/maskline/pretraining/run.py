@@ -66,18 +66,15 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
     params = params.model_copy(update={"pretrain": recipe})
     tokenizer = load_tokenizer(paths.tokenizer)
     start = read_start(Path(recipe.init_from), tokenizer) if recipe.init_from else None
-    asked = params.model
-    params = of_start(params, start) if start else params
-    recipe = params.pretrain
+    told = list(_told(start, params.model))
+    params = of_start(params, start)
     shards = TokenShards(paths.tokens)
     validation = read_premasked(paths.validation)
     continuing = tokenizer.continuing() if params.masking.whole_word else None
     masker = Masker(params.masking, tokenizer.special, tokenizer.vocab_size, continuing)
     batches = new_batches(params, shards, masker, tokenizer.special)
     _check(params, paths, shards, validation, batches.counts)
-    model = new_model(params, tokenizer.vocab_size, shards)
-    if start:
-        start.copy_into(model)
+    model = new_model(params, tokenizer.vocab_size, shards, start)
     place(model, params.compute, device)
     objective = PretrainingObjective(model, batches, validation, params, device)
     steps = objective.steps
@@ -94,9 +91,8 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
             f"{recipe.precision}, {_examples(recipe, batches.counts[0]):,} examples, {steps} steps of {_sizes(recipe)} "
             "examples"
         )
-        if start:
-            for line in _told(start, asked):
-                reporter.say(f"pretrain: {line}")
+        for line in told:
+            reporter.say(f"pretrain: {line}")
         if recipe.final_seq_length:
             reporter.say(
                 f"pretrain: from step {recipe.lengthens_at(steps) + 1} on {_examples(recipe, batches.counts[1]):,} "
@@ -114,7 +110,7 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
         if is_main:
             for report in REPORTS:
                 sweep(paths.reports / report)
-        before = objective.evaluate() if start and start.fills_masks else None
+        before = _before(objective, start)
         result = train(objective, recipe, steps, cadence, params.seed, run, reporter, loaders)
         if is_main:
             metrics = write_reports(paths.reports, result.progress, objective, recipe, before)
@@ -134,30 +130,34 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
             reporter.say(f"pretrain: {_closing(result.progress)}")
 
 
-def of_start(params: PretrainingSettings, start: Start) -> PretrainingSettings:
+def of_start(params: PretrainingSettings, start: Start | None) -> PretrainingSettings:
     """Return the settings of a run that goes on from `start`: the shape is its own, `init_from` its name.
 
     Raises:
         UserError: it cannot read what the run has for it.
     """
+    if start is None:
+        return params
     recipe, shape = params.pretrain, start.shape
     if recipe.nsp and not shape.next_sentence:
         raise UserError(
-            f"pretrain.nsp is true, and {start.name}, of architecture {shape.architecture}, has no segments to tell the "
-            "sentences of a pair apart: set it to false"
+            f"pretrain.nsp is true, and {start.name}, of architecture {shape.architecture}, has no segments to tell "
+            "the sentences of a pair apart: set it to false"
         )
-    for key in ("max_seq_length", "final_seq_length"):
-        if (length := getattr(recipe, key)) and length > shape.max_positions:
+    for name in ("max_seq_length", "final_seq_length"):
+        if (length := getattr(recipe, name)) and length > shape.max_positions:
             raise UserError(
-                f"pretrain.{key} {length} is longer than the {shape.max_positions} tokens that {start.name} reads: shorten it"
+                f"pretrain.{name} {length} is longer than the {shape.max_positions} tokens that {start.name} reads: "
+                "shorten it"
             )
     model = shape.model_copy(update={"dropout": params.model.dropout})
-    return params.model_copy(
-        update={"model": model, "pretrain": recipe.model_copy(update={"init_from": start.name})}
-    )
+    return params.model_copy(update={"model": model, "pretrain": recipe.model_copy(update={"init_from": start.name})})
 
 
-def _told(start: Start, asked: ModelParams) -> Iterator[str]:
+def _told(start: Start | None, asked: ModelParams) -> Iterator[str]:
+    """Yield what is to be known of the model that a run goes on from; `asked` is the section `model` of params.yaml."""
+    if start is None:
+        return
     yield f"weights are those of {start.name}"
     if contradicted := start.contradicted(asked):
         yield f"the model has the shape of {start.name}: {', '.join(contradicted)} as in params.yaml"
@@ -167,6 +167,11 @@ def _told(start: Start, asked: ModelParams) -> Iterator[str]:
         yield f"{len(start.added):,} tokens are new: each starts as the mean of its old pieces"
     for head in start.lacks:
         yield f"{start.name} has no head for {head}: it starts from random weights"
+
+
+def _before(objective: PretrainingObjective, start: Start | None) -> Metrics | None:
+    """Return the scores of the model that the run goes on from; None where it has no head for masked tokens."""
+    return objective.evaluate() if start and start.fills_masks else None
 
 
 def new_batches(
@@ -191,11 +196,15 @@ def new_batches(
     return Phases(cut, recipe) if recipe.final_seq_length else cut(recipe.max_seq_length)
 
 
-def new_model(params: PretrainingSettings, vocab_size: int, shards: TokenShards) -> PretrainingModel:
-    """Return a model with the initial weights of `params.seed`; the same on every device.
+def new_model(
+    params: PretrainingSettings, vocab_size: int, shards: TokenShards, start: Start | None = None
+) -> PretrainingModel:
+    """Return a model with the weights of `start`, and the initial weights of `params.seed` for what that has not.
+
+    They are the same on every device.
 
     Raises:
-        UserError: this machine has no room for it.
+        UserError: this machine has no room for it, or `start` has weights that it has not.
     """
     check_memory(params.model, vocab_size)
     model = PretrainingModel(params.model, vocab_size)
@@ -204,6 +213,8 @@ def new_model(params: PretrainingSettings, vocab_size: int, shards: TokenShards)
         counts = shards.token_counts() + 1.0  # a token never seen still has a logarithm
         with torch.no_grad():
             model.mlm.decoder.bias.copy_(torch.from_numpy(np.log(counts / counts.sum())))
+    if start:
+        start.copy_into(model)
     return model
 
 
@@ -360,9 +371,7 @@ def _export(
         "beside simple rules."
     )
     if start:
-        note += (
-            " There too is, where `evaluate.also` names a set of what it was trained on before, what it has forgotten of it."
-        )
+        note += " With `evaluate.also` it tells what was forgotten of what the model was trained on before."
     title = f"maskline {ours.title} ({params.language})"
     card = model_card(title, params.language, tables, note, params.model.architecture)
     shape = params.model

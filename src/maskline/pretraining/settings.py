@@ -10,7 +10,6 @@ from maskline.examples.settings import MaskingParams
 from maskline.model.settings import AnyModel
 from maskline.training.settings import ComputeParams, OptimizerParams
 
-
 MODELS = ("data/models/pretrained", "data/models/pretrained-last")
 """What the stage writes."""
 

@@ -58,7 +58,9 @@ class Start:
         """Return what of `params` is not so in this model, as texts such as "layers 6, not 2"."""
         shape = self.shape
         given = {key: getattr(params, key, None) for key in shape.shape}
-        return [f"{key} {getattr(shape, key)}, not {value}" for key, value in given.items() if value != getattr(shape, key)]
+        return [
+            f"{key} {getattr(shape, key)}, not {value}" for key, value in given.items() if value != getattr(shape, key)
+        ]
 
     def copy_into(self, model: PretrainingModel) -> None:
         """Copy the weights into a model of the run's vocabulary; what is not there keeps its value.
@@ -86,12 +88,13 @@ def read_start(directory: Path, tokenizer: LoadedTokenizer) -> Start:
     """Return the model in `directory` to go on from with `tokenizer`.
 
     Raises:
-        UserError: there is none, it is damaged, or it was trained with another tokenizer than `tokenizer` is or extends.
+        UserError: there is none, it is damaged, or it was trained with another tokenizer than `tokenizer`, which may
+            have more pieces.
     """
     if not (directory / MANIFEST).is_file():
         raise UserError(
-            f"pretrain.init_from {directory} is no model of this pipeline (no {MANIFEST}): copy one there, or import one "
-            "of others first (docs/domain.md)"
+            f"pretrain.init_from {directory} is no model of this pipeline (no {MANIFEST}): copy one there, or import "
+            "one of others first (docs/domain.md)"
         )
     saved, own = read_model(directory, "pretrain"), load_tokenizer(directory)
     added = old_pieces(own, tokenizer)

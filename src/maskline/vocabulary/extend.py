@@ -1,7 +1,7 @@
 """Words of a domain as new pieces of a WordPiece tokenizer that exists; what it had keeps its id.
 
-The pieces are whole words. Greedy matching takes the longest piece that a word begins with, so that a part of a word as a
-piece would also begin words that were cut well before.
+The pieces are whole words. Greedy matching takes the longest piece that a word begins with, so that a part of a word as
+a piece would also begin words that were cut well before.
 """
 
 import json
@@ -17,15 +17,15 @@ from maskline.vocabulary.settings import ExtendParams
 def extended(backend: Tokenizer, texts: Iterable[str], params: ExtendParams) -> tuple[Tokenizer, list[str]]:
     """Return a copy of `backend` with up to `params.pieces` new pieces, and these, in the order of their ids.
 
-    They are the words that save most tokens: how often a word is seen, times the pieces beyond one that it was cut into.
-    A word that was [UNK] counts as one cut in two. Of equal ones the first by code points is taken.
+    They are the words that save most tokens: how often a word is seen, times the pieces beyond one that it was cut
+    into. A word that was [UNK] counts as one cut in two. Of equal ones the first by code points is taken.
 
     Raises:
         UserError: it is no WordPiece tokenizer, or no word is seen often enough and cut.
     """
     if not isinstance(backend.model, models.WordPiece) or backend.pre_tokenizer is None:
         raise UserError(
-            f"tokenizer.extend adds words to a WordPiece tokenizer, and this is of kind {type(backend.model).__name__}, "
+            f"tokenizer.extend adds words to a WordPiece tokenizer, and this one is {type(backend.model).__name__}, "
             "or cuts no words: set tokenizer.extend.pieces to 0"
         )
     saved = tokens_saved(backend, word_counts(backend, texts), params.min_frequency)

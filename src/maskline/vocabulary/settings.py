@@ -54,7 +54,7 @@ class TokenizerParams(Section):
     def _check_extend(self) -> Self:
         if self.extend.pieces and self.kind != "pretrained":
             raise ValueError(
-                f"extend.pieces {self.extend.pieces} adds to a tokenizer that exists, and kind is {self.kind}: set kind "
-                "to pretrained, or extend.pieces to 0"
+                f"extend.pieces {self.extend.pieces} adds to a tokenizer that exists, and kind is {self.kind}: set "
+                "kind to pretrained, or extend.pieces to 0"
             )
         return self
