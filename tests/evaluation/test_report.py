@@ -1,22 +1,25 @@
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer
 
 from maskline.core.errors import UserError
 from maskline.core.scores import wilson
 from maskline.evaluation import report as module
 from maskline.evaluation.baselines import pair_baselines, training_pairs, unigram, validation_pairs
-from maskline.evaluation.report import pretraining_report
+from maskline.evaluation.report import mlm_scores, nats_per_character, pretraining_report
 from maskline.examples.pairs import IS_NEXT
 from maskline.examples.premasked import read_premasked
 from maskline.model.directory import load_pretraining_model
 from maskline.model.heads import PretrainingModel
 from maskline.pretraining.scores import pretraining_metrics, pretraining_sums
 from maskline.shards.store import TokenShards
-from maskline.tokenization.load import load_tokenizer
+from maskline.tokenization.load import LoadedTokenizer, load_tokenizer
+from tests.theirs import USUAL, write_theirs
 
 CPU = torch.device("cpu")
 
@@ -45,6 +48,24 @@ def test_pretraining_stands_beside_its_baselines(pretrained):
     assert report["mlm"]["perplexity"] == pytest.approx(math.exp(report["mlm"]["loss"]))
     assert report["mlm"]["unigram_loss"] < math.log(pretrained[0].encoder.vocab_size)
     assert all(0 <= value <= 1 for value in report["nsp"].values())
+
+
+def test_nats_per_character_are_those_of_the_texts_of_the_masked_tokens(tmp_path):
+    """play, ##ful and ! have 4, 3 and 1 characters: 8."""
+    backend = Tokenizer.from_file(str(write_theirs(tmp_path / "theirs") / "tokenizer.json"))
+    labels = [np.array([backend.token_to_id(piece) for piece in row], np.uint8) for row in (["play", "##ful"], ["!"])]
+    tokenizer = LoadedTokenizer(backend, list(USUAL.values()))
+    assert nats_per_character(12.0, SimpleNamespace(masked_labels=labels), tokenizer) == 1.5
+
+
+def test_masked_tokens_alone_have_the_scores_that_they_have_beside_the_baselines(pretrained):
+    model, validation, _, tokenizer, device = pretrained
+    mlm = pretraining_report(*pretrained, nsp=True)["mlm"]
+    assert mlm_scores(model, validation, tokenizer, device) == {
+        name: value for name, value in mlm.items() if not name.startswith("unigram")
+    }
+    characters = tokenizer.characters()[np.concatenate(validation.masked_labels)].sum()
+    assert mlm["nats_per_character"] == pytest.approx(mlm["loss"] * mlm["masked_tokens"] / characters)
 
 
 def test_without_nsp_the_baselines_remain(pretrained):

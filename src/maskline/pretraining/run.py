@@ -291,8 +291,8 @@ def write_reports(
         "examples": counts[0],
     }
     if recipe.final_seq_length:
-        before = min(recipe.lengthens_at(objective.steps), progress.step)
-        metrics |= {"final_examples": counts[1], "steps_before_final_length": before}
+        shorter = min(recipe.lengthens_at(objective.steps), progress.step)
+        metrics |= {"final_examples": counts[1], "steps_before_final_length": shorter}
     if progress.step < objective.steps:
         metrics["planned_steps"] = objective.steps
     if any(row["loss"] is None for row in progress.validation):

@@ -48,7 +48,7 @@ def check_quality(metrics: dict[str, Any], params: TokenizerParams, language: st
     if not metrics["tokens"]:
         raise UserError("the validation split has no token to measure the vocabulary on: add articles")
     way_out = (
-        "take the tokenizer of another model"
+        "take the tokenizer of another model, or add pieces to it (tokenizer.extend)"
         if params.kind == "pretrained"
         else "raise tokenizer.vocab_size or add articles"
     )
