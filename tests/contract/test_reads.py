@@ -291,11 +291,13 @@ def import_from_elsewhere(folder, stage, publish, monkeypatch):
 
 
 def take_a_pretrained_tokenizer(folder, stage):
-    """Run `tokenizer` with what it has learned as somebody else's, and leave params.yaml as it was."""
+    """Run `tokenizer` with what it has learned as somebody else's, and words added; leave params.yaml as it was."""
     reference = (folder / "params.yaml").read_bytes()
     run(stage)
     (folder / "data" / "tokenizer").rename(folder / "theirs")
     change(folder, {"tokenizer.kind": "pretrained", "tokenizer.pretrained.name": "theirs"})
+    run(stage)
+    change(folder, {"tokenizer.extend.pieces": 2, "tokenizer.extend.min_frequency": 2})
     run(stage)
     (folder / "params.yaml").write_bytes(reference)
 

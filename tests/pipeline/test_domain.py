@@ -122,9 +122,7 @@ def test_without_more_pieces_the_scores_before_are_those_of_the_model_itself(pro
 
 def test_a_domain_of_one_file_is_many_articles_or_is_told(project):
     write_domain(project, articles=1)
-    with pytest.raises(
-        UserError, match="the corpus has one article, but training needs one and"
-    ):
+    with pytest.raises(UserError, match="the corpus has one article, but training needs one and"):
         run("fetch")
 
 

@@ -203,6 +203,9 @@ def test_heads_that_are_not_there_start_from_random_weights(domain, capsys):
     assert torch.equal(model.encoder.token_embedding.weight[:VOCAB_SIZE], encoder.encoder.token_embedding.weight)
     assert model.mlm.transform.weight.std() > 0.1
     assert model.mlm.decoder.bias[5] > model.mlm.decoder.bias[0] + 1  # by frequency
+    told = " ".join(pretraining_run._told(start, settings({"pretrain.nsp": False})))
+    assert "no head for masked tokens" in told
+    assert "pairs" not in told
     pretrain(settings({"pretrain.steps": 3}), pretraining_paths(domain), CPU)
     said = capsys.readouterr().out
     for head in start.lacks:

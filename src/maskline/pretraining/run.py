@@ -18,11 +18,10 @@ from maskline.examples.pairs import PairSource
 from maskline.examples.premasked import PremaskedSet, read_premasked
 from maskline.model.directory import HEADS, TokenizerFiles, data_table, export, model_card
 from maskline.model.heads import PretrainingModel
-from maskline.model.settings import ModelParams
 from maskline.pretraining.objective import PretrainingObjective
 from maskline.pretraining.phases import Phases
 from maskline.pretraining.settings import PretrainingSettings, PretrainParams
-from maskline.pretraining.start import Start, read_start
+from maskline.pretraining.start import PAIRS, Start, read_start
 from maskline.shards.store import TokenShards
 from maskline.tokenization.load import SpecialIds, load_tokenizer
 from maskline.tokenization.model_files import files_for_model
@@ -66,7 +65,7 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
     params = params.model_copy(update={"pretrain": recipe})
     tokenizer = load_tokenizer(paths.tokenizer)
     start = read_start(Path(recipe.init_from), tokenizer) if recipe.init_from else None
-    told = list(_told(start, params.model))
+    told = list(_told(start, params))
     params = of_start(params, start)
     shards = TokenShards(paths.tokens)
     validation = read_premasked(paths.validation)
@@ -154,18 +153,20 @@ def of_start(params: PretrainingSettings, start: Start | None) -> PretrainingSet
     return params.model_copy(update={"model": model, "pretrain": recipe.model_copy(update={"init_from": start.name})})
 
 
-def _told(start: Start | None, asked: ModelParams) -> Iterator[str]:
-    """Yield what is to be known of the model that a run goes on from; `asked` is the section `model` of params.yaml."""
+def _told(start: Start | None, params: PretrainingSettings) -> Iterator[str]:
+    """Yield what is to be known of the model that a run by `params`, those of params.yaml, goes on from."""
     if start is None:
         return
     yield f"weights are those of {start.name}"
-    if contradicted := start.contradicted(asked):
+    if contradicted := start.contradicted(params.model):
         yield f"the model has the shape of {start.name}: {', '.join(contradicted)} as in params.yaml"
     if start.saved.vocab_size > start.kept:
         yield f"{start.saved.vocab_size - start.kept:,} rows of the embedding are left out, as no token has them"
     if start.added:
         yield f"{len(start.added):,} tokens are new: each starts as the mean of its old pieces"
     for head in start.lacks:
+        if head == PAIRS and not params.pretrain.nsp:
+            continue
         yield f"{start.name} has no head for {head}: it starts from random weights"
 
 

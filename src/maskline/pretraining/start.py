@@ -16,6 +16,10 @@ from maskline.tokenization.extension import old_pieces
 from maskline.tokenization.load import LoadedTokenizer, load_tokenizer
 
 
+MASKED, PAIRS = "masked tokens", "sentence pairs"
+"""What the heads of pretraining are for."""
+
+
 @dataclass(frozen=True)
 class Start:
     """A model to go on from.
@@ -45,14 +49,14 @@ class Start:
     def lacks(self) -> list[str]:
         """Return which heads of pretraining it has not."""
         names = self.saved.names
-        heads = {"masked tokens": (names.mlm,), "sentence pairs": names.nsp if self.shape.next_sentence else ()}
+        heads = {MASKED: (names.mlm,), PAIRS: names.nsp if self.shape.next_sentence else ()}
         weights = self.saved.weights
         return [what for what, head in heads.items() if head and not any(name.startswith(head) for name in weights)]
 
     @property
     def fills_masks(self) -> bool:
         """Return whether it has a head for masked tokens."""
-        return "masked tokens" not in self.lacks
+        return MASKED not in self.lacks
 
     def contradicted(self, params: ModelParams) -> list[str]:
         """Return what of `params` is not so in this model, as texts such as "layers 6, not 2"."""
