@@ -15,7 +15,6 @@ from maskline.model.settings import ModelParams
 from maskline.tokenization.extension import old_pieces
 from maskline.tokenization.load import LoadedTokenizer, load_tokenizer
 
-
 MASKED, PAIRS = "masked tokens", "sentence pairs"
 """What the heads of pretraining are for."""
 
