@@ -27,19 +27,31 @@ def main(
         str | None,
         typer.Option(help="The columns of the file, with commas between; without it, the names of the fields."),
     ] = None,
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(help="Another model to ask of the same texts; may be given again.", file_okay=False),
+    ] = None,
+    encoder: Annotated[
+        Path | None,
+        typer.Option(
+            help="What a model of adapters, lora or probe stands on; without it, the directory that it names.",
+            file_okay=False,
+        ),
+    ] = None,
 ) -> None:
     """Print what a fine-tuned model says of texts: a table on a terminal, elsewhere a line of JSON for each.
 
     What it says depends on the kind of its task: classes with probabilities, entities, answers or similarities. Texts
-    come as arguments, from a file, or from standard input, a text in each line.
+    come as arguments, from a file, or from standard input, a text in each line. Of several models each answers under
+    its name, and those that stand on one encoder share it.
     """
     import torch
 
-    from maskline.inference.predict import load_predictor, predictions, read_inputs, read_lines, typed_inputs
+    from maskline.inference.predict import load_predictors, predictions, read_inputs, read_lines, typed_inputs
 
     if texts and file:
         raise UserError("there are texts and a file: give one of them")
-    predictor = load_predictor(model, torch.device("cpu"))
+    predictor = load_predictors([model, *(also or [])], torch.device("cpu"), encoder)
     fields = list(predictor.fields)
     names = columns.split(",") if columns else fields
     if len(names) != len(fields):

@@ -78,13 +78,14 @@ def learning_curve(
             for model, where in {"pretrained": paths, SCRATCH: replace(paths, pretrained=None)}.items():
                 if (str(size), str(seed), model) not in done:
                     own = settings.model_copy(update={"seed": seed})
+                    started = recipe.from_start(pretrained=where.pretrained is not None)
                     if where.pretrained and recipe.text_epochs and seed not in encoders:
                         of_all = prepare(task, dataset, own, recipe, where, device)
                         learn_texts(name, of_all, own, recipe, where)
                         encoders[seed] = of_all.model.encoder.state_dict()
                     encoder = encoders.get(seed) if where.pretrained else None
                     title = f"{name} from {size:,} labels"
-                    value = _trained(title, task, part, own, recipe, where, encoder, identity, device)
+                    value = _trained(title, task, part, own, started, where, encoder, identity, device)
                     _append(paths.reports, size, seed, {model: value})
             if not any(row[:2] == (str(size), str(seed)) and row[2] not in {"pretrained", SCRATCH} for row in done):
                 rules = task.baselines(part, Pretrained(paths.pretrained, settings.encoder.stage, tokenizer, device))

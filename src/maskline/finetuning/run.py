@@ -1,4 +1,7 @@
-"""Fine-tuning: all weights and a head on a task (Devlin et al. 2019, sec. 4.1), from pretrained or random weights."""
+"""Fine-tuning on a task, from pretrained or random weights: all of them and a head (Devlin et al. 2019, sec. 4.1).
+
+By another method than full, a pretrained encoder stays as it is, and what is trained on it is little.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,6 +10,9 @@ from typing import Any, Literal
 
 import torch
 
+from maskline.adapters.directory import export as export_tuned
+from maskline.adapters.directory import weights_bytes
+from maskline.adapters.layers import insert, parameters, reset
 from maskline.core.errors import UserError
 from maskline.core.storage import GAP, read_manifest, sweep, write_csv, write_json, write_timing
 from maskline.core.text import escape
@@ -80,7 +86,7 @@ def finetune(
     Raises:
         UserError: the data does not fit the parameters, training diverged, memory ran out, or it was interrupted.
     """
-    recipe = with_precision(settings.recipe, device)
+    recipe = with_precision(settings.recipe.from_start(pretrained=paths.pretrained is not None), device)
     dataset = read_dataset(paths.data, name)
     task = make_task(recipe, dataset.manifest)
     objective = prepare(task, dataset, settings, recipe, paths, device)
@@ -104,11 +110,12 @@ def finetune(
                 sweep(paths.reports / report)
         result = train(objective, recipe, steps, cadence, settings.seed, run, reporter, loaders)
         if is_main:
-            write_reports(paths.reports, result.progress, objective, steps, dataset, texts)
-            write_timing(stage, result.progress.seconds)
-            objective.model.load_state_dict(result.best_weights)
             best = result.progress.best_row()
+            objective.model.load_state_dict(result.best_weights)
             _export(name, task, objective.model, settings, recipe, paths, dataset.manifest, best, identity)
+            size = {**parameters(objective.model), "bytes": weights_bytes(paths.model)}
+            write_reports(paths.reports, result.progress, objective, steps, dataset, texts, size)
+            write_timing(stage, result.progress.seconds)
             run.finish()
 
 
@@ -138,8 +145,23 @@ def prepare(
     model = new_model(task, shape, recipe, vocab_size, settings.seed)
     if paths.pretrained:
         load_pretrained(model, paths.pretrained, paths.tokenizer, settings.encoder.stage)
+        _leave_encoder(model, recipe, settings.seed)
     place(model, settings.compute, device)
     return FinetuningObjective(task, model, training, validation, recipe, settings.seed, device)
+
+
+def _leave_encoder(model: EncoderModel, recipe: FinetuneParams, seed: int) -> None:
+    """Freeze the encoder of `model` and add what the method of `recipe` trains, where it is not full.
+
+    Raises:
+        UserError: it does not fit the encoder.
+    """
+    if not recipe.few:
+        return
+    if error := recipe.size_error(model.encoder.params.hidden):
+        raise UserError(f"finetune.{error}")
+    insert(model, recipe)
+    reset(model, torch.Generator().manual_seed(int(key(seed, "adapter weights")[0] >> 1)))
 
 
 def learn_texts(
@@ -201,8 +223,12 @@ def write_reports(
     steps: int,
     dataset: Dataset,
     texts: list[Metrics] | None = None,
+    size: Mapping[str, int] | None = None,
 ) -> None:
-    """Write curves and metrics of a finished run of `steps` planned updates, and the scores of `learn_texts`."""
+    """Write curves and metrics of a finished run of `steps` planned updates, and the scores of `learn_texts`.
+
+    `size` says how many weights there are, how many were trained, and what they take on disk.
+    """
     encoded: dict[TaskSplit, Encoded] = {"train": objective.training, "validation": objective.validation}
     write_csv(directory / "train.csv", progress.train, objective.train_columns, missing=GAP)
     write_csv(directory / "validation.csv", progress.validation, objective.validation_columns, missing=GAP)
@@ -213,6 +239,7 @@ def write_reports(
         "examples": {split: len(dataset.splits[split][ID]) for split in encoded},
         "cut": {split: part.cut for split, part in encoded.items()},
         "unk_rate": {split: part.unk_rate for split, part in encoded.items()},
+        **(size or {}),
     }
     if texts is not None:
         metrics["texts"] = texts
@@ -251,7 +278,8 @@ def load_pretrained(model: EncoderModel, directory: Path, tokenizer: Path, stage
                 f"{directory} has {field} {getattr(saved.params, field)}, params.yaml says model.{field} "
                 f"{getattr(expected, field)}: run `dvc repro {stage}`"
             )
-    head = [name for name, _ in model.named_parameters() if not name.startswith("encoder.")]
+    own = (name for name, _ in model.named_parameters() if not name.startswith("encoder."))
+    head = [theirs for name in own for theirs in saved.names.theirs(name)]
     heads = [name for name in saved.weights if not name.startswith(saved.names.encoder)]
     saved.copy_into(model, may_lack=(*head, *saved.names.pooler), may_leave=heads)
 
@@ -286,7 +314,8 @@ def _export(
         "SHA-256 of the inputs' manifests and of the source": identity["inputs"] | {"source": identity["source"]},
     }
     note = (
-        f"{escape(task.summary)}; fine-tuned by maskline from {WEIGHTS[paths.start]} weights. Below is its score on "
+        f"{escape(task.summary)}; fine-tuned by maskline from {WEIGHTS[paths.start]} weights"
+        f"{_alone(settings, recipe)}. Below is its score on "
         "the validation split. Scores on the test split, which were taken after this card was written, are in "
         f"`reports/tasks/{name}/metrics.json` of the project, beside those of simple rules and without pretraining."
     )
@@ -301,5 +330,19 @@ def _export(
     files = TokenizerFiles(
         *files_for_model(paths.tokenizer, shape.max_positions, segments=shape.next_sentence, fills_masks=False)
     )
+    if recipe.few:
+        encoder = settings.encoder.model
+        export_tuned(paths.model, model, recipe, encoder, files, card, identity, task.config())
+        return
     untrained = () if model.pooled else model.architecture.names.pooler
     export(paths.model, model, model.exported_as, files, card, identity, task.config(), untrained=untrained)
+
+
+def _alone(settings: FinetuningSettings, recipe: FinetuneParams) -> str:
+    """Return what a model card says where not all was trained."""
+    if not recipe.few:
+        return ""
+    return (
+        f", of which only {recipe.method} were trained; what is here is that, and stands on the encoder in "
+        f"`{settings.encoder.model}` of the project"
+    )

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from maskline.adapters.directory import read
 from maskline.core.errors import UserError
 from maskline.core.scores import METRICS, REPORT, CurveSpec, Headline, Report, finite, interval
 from maskline.core.storage import (
@@ -23,7 +24,6 @@ from maskline.finetuning.cases import write_cases
 from maskline.finetuning.run import Start
 from maskline.finetuning.settings import FinetuneParams
 from maskline.finetuning.task import AnyTask, Baseline, Details, Encoded, Pretrained, TaskFactory
-from maskline.model.directory import read_model
 from maskline.model.heads import EncoderModel
 from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.model_files import check_tokenizer
@@ -87,7 +87,7 @@ def score(
     }
     predictions: dict[Start, dict[str, Any]] = {}
     for start, directory in models.items():
-        model = load_model(task, directory, f"{STAGES[start]}@{name}", data).to(device)
+        model = load_model(task, directory, f"{STAGES[start]}@{name}", data, pretrained).to(device)
         check_tokenizer(directory, tokenizer, f"{STAGES[start]}@{name}")
         predictions[start] = {split: task.predict(model, part, device) for split, part in encoded.items()}
     check_start(models["pretrained"], f"{STAGES['pretrained']}@{name}", pretrained, pretrained_by)
@@ -194,13 +194,16 @@ def check_start(model: Path, stage: str, pretrained: Path, pretrained_by: str) -
         )
 
 
-def load_model(task: AnyTask, directory: Path, stage: str, data: Path) -> EncoderModel:
+def load_model(task: AnyTask, directory: Path, stage: str, data: Path, pretrained: Path | None = None) -> EncoderModel:
     """Return the model of `task` that `stage` wrote to `directory`.
 
+    What is no whole model stands on the encoder in `pretrained`; None: in the directory that it names.
+
     Raises:
-        UserError: the directory is incomplete, or its model was trained on other answers than those in `data`.
+        UserError: the directory is incomplete, its model was trained on other answers than those in `data`, or on
+            another encoder.
     """
-    saved = read_model(directory, stage)
+    saved = read(directory, stage, pretrained)
     for name, value in task.config().items():
         if saved.config.get(name) != value:
             raise UserError(f"{directory} has {name} {saved.config.get(name)}, {data} {value}: run `dvc repro {stage}`")

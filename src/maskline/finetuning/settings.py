@@ -1,17 +1,18 @@
 """The section `finetune`: the recipe of all tasks; and all that training and scoring a task read."""
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import SerializeAsAny
+from pydantic import SerializeAsAny, model_validator
 
+from maskline.adapters.settings import TuningParams
 from maskline.core.section import Count, Dropout, Language, Natural, Positive, Section, Seed, SequenceLength
 from maskline.examples.settings import MaskRate
 from maskline.model.settings import AnyModel
 from maskline.training.settings import ComputeParams, OptimizerParams
 
 
-class FinetuneParams(OptimizerParams):
+class FinetuneParams(TuningParams, OptimizerParams):
     """The fine-tuning run of a task."""
 
     max_seq_length: SequenceLength
@@ -27,6 +28,15 @@ class FinetuneParams(OptimizerParams):
     text_matrix_lr: Positive
     text_mask_rate: MaskRate
     """Share of the tokens to predict in these epochs."""
+
+    def from_start(self, *, pretrained: bool) -> Self:
+        """Return the recipe of a network that starts from pretrained or from random weights.
+
+        Random weights are nothing to stand on, so all of them are trained.
+        """
+        if not pretrained:
+            return self.model_copy(update={"method": "full"})
+        return self.model_copy(update={"optimizer": "adamw", "peak_lr": self.method_lr}) if self.few else self
 
     def on_texts(self) -> "FinetuneParams":
         """Return the recipe of the epochs on texts."""
@@ -46,6 +56,14 @@ class FinetuneParams(OptimizerParams):
     def evaluate_every(self, updates: Callable[[int], int]) -> int:
         """Return the updates between two scores, and two states: an epoch, or several where `min_steps` adds some."""
         return updates(self.total_epochs(updates) // self.epochs if self.epochs else 1)
+
+    @model_validator(mode="after")
+    def _check_texts(self) -> Self:
+        if self.few and self.text_epochs:
+            raise ValueError(
+                f"text_epochs {self.text_epochs} trains the encoder, which method {self.method} leaves as it is: give 0"
+            )
+        return self
 
 
 class EncoderParams(Section):

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import torch
 
 from maskline.model.directory import SavedModel
+from maskline.model.heads import EncoderModel
 from maskline.tokenization.load import LoadedTokenizer
 
 
@@ -22,12 +23,8 @@ class Predicted:
     """How many were longer, and were read in several windows."""
 
 
-class Predictor(Protocol):
-    """A trained model of one kind, ready for use.
-
-    A kind's module `use` has `PURPOSES`, what the names of the classes of `transformers` for its models
-    end with, after the architecture, and `open_predictor`, which makes a predictor of such a model.
-    """
+class Answering(Protocol):
+    """One trained model, or several that read the same, ready for use."""
 
     @property
     def fields(self) -> Sequence[str]:
@@ -38,6 +35,18 @@ class Predictor(Protocol):
 
         It does not depend, but for rounding, on the inputs around it. An empty text gives an answer too.
         """
+
+
+class Predictor(Answering, Protocol):
+    """A trained model of one kind, ready for use.
+
+    A kind's module `use` has `PURPOSES`, what the names of the classes of `transformers` for its models
+    end with, after the architecture, and `open_predictor`, which makes a predictor of such a model.
+    """
+
+    @property
+    def model(self) -> EncoderModel:
+        """Return the network."""
 
 
 class PredictorFactory(Protocol):

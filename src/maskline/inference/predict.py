@@ -11,10 +11,11 @@ from typing import Any
 import torch
 
 import maskline.tasks
+from maskline.adapters.directory import Encoders, read
 from maskline.core.errors import UserError, quoted
-from maskline.finetuning.use import Predicted, Predictor
+from maskline.finetuning.use import Answering, Predicted, Predictor
 from maskline.model.architecture import architecture_of
-from maskline.model.directory import read_model
+from maskline.model.directory import SavedModel
 from maskline.records.files import TABLES, Record, open_text, suffix
 from maskline.tokenization.load import load_tokenizer
 
@@ -26,13 +27,31 @@ Input = Mapping[str, str]
 """Field -> text."""
 
 
-def load_predictor(directory: Path, device: torch.device) -> Predictor:
+def load_predictor(
+    directory: Path, device: torch.device, encoder: Path | None = None, encoders: Encoders | None = None
+) -> Predictor:
     """Return the fine-tuned model in `directory`, ready for use.
 
+    Args:
+        directory: of a whole model, or of what was trained on an encoder.
+        device: where to compute.
+        encoder: what it stands on, where it is no whole model; None: where its directory says.
+        encoders: those that are loaded already, on `device`: what stands on one of them shares it.
+
     Raises:
-        UserError: the directory is incomplete or damaged, or its model is of no kind of task.
+        UserError: the directory is incomplete or damaged, it stands on another encoder, or its model is of no kind of
+            task.
     """
-    saved = read_model(directory, f"finetune@{directory.name}")
+    saved = read(directory, f"finetune@{directory.name}", encoder, encoders or Encoders(device))
+    return open_saved(saved, directory, device)
+
+
+def open_saved(saved: SavedModel, directory: Path, device: torch.device) -> Predictor:
+    """Return the model `saved` of `directory`, where its tokenizer is, ready for use.
+
+    Raises:
+        UserError: it is of no kind of task.
+    """
     own = saved.config.get("maskline")
     kind = own.get("kind") if isinstance(own, dict) else None
     uses = {name: module for name, module in _uses() if kind == name or (kind is None and _fits(module, saved.config))}
@@ -45,6 +64,47 @@ def load_predictor(directory: Path, device: torch.device) -> Predictor:
     (module,) = uses.values()
     predictor: Predictor = module.open_predictor(saved, load_tokenizer(directory), device)
     return predictor
+
+
+class Together:
+    """Several models that read the same inputs: what each says stands under its name."""
+
+    def __init__(self, predictors: Mapping[str, Predictor]) -> None:
+        """Take them by name.
+
+        Raises:
+            UserError: they do not read the same.
+        """
+        self.predictors = predictors
+        (first, one), *others = predictors.items()
+        self.fields: Sequence[str] = one.fields
+        for name, other in others:
+            if list(other.fields) != list(one.fields):
+                raise UserError(
+                    f"{first} reads {' and '.join(one.fields)}, and {name} {' and '.join(other.fields)}: ask them one "
+                    "at a time"
+                )
+
+    def predict(self, inputs: Sequence[Mapping[str, str]]) -> Predicted:
+        """Return what they say; of inputs that are too long, as many are counted as for the one that has most."""
+        said = {name: predictor.predict(inputs) for name, predictor in self.predictors.items()}
+        rows = [{name: one.rows[number] for name, one in said.items()} for number in range(len(inputs))]
+        return Predicted(rows, max(one.cut for one in said.values()), max(one.windowed for one in said.values()))
+
+
+def load_predictors(directories: Sequence[Path], device: torch.device, encoder: Path | None = None) -> Answering:
+    """Return one model, or several that are asked together; an encoder that several stand on is loaded once.
+
+    Raises:
+        UserError: as for one, or two have the same name, or they do not read the same.
+    """
+    encoders = Encoders(device)
+    if len(directories) == 1:
+        return load_predictor(directories[0], device, encoder, encoders)
+    names = [directory.name for directory in directories]
+    if len(set(names)) < len(names):
+        raise UserError(f"two of the models are called the same ({', '.join(names)}): each answers under its name")
+    return Together({path.name: load_predictor(path, device, encoder, encoders) for path in directories})
 
 
 def _uses() -> Iterator[tuple[str, ModuleType]]:
@@ -122,7 +182,7 @@ def _text(record: Record, column: str, path: Path) -> str:
     return "" if value is None else str(value)
 
 
-def predictions(predictor: Predictor, inputs: Iterable[Input]) -> Iterator[tuple[list[Input], Predicted]]:
+def predictions(predictor: Answering, inputs: Iterable[Input]) -> Iterator[tuple[list[Input], Predicted]]:
     """Yield inputs with what the model says of them, `CHUNK` at a time, in their order."""
     remaining = iter(inputs)
     while chunk := list(islice(remaining, CHUNK)):

@@ -124,6 +124,11 @@ class Params(Section):
         if self.encoder.imported and not self.imports:
             raise ValueError(f"encoder.model is {self.encoder.model}, which no stage writes: set imports to [encoder]")
         if not self.encoder.imported:  # what another encoder reads is known once it is there
+            recipes = {"finetune": self.finetune}
+            recipes |= {f"{TASKS}/{name}.yaml: finetune": task.finetune for name, task in self.task_settings.items()}
+            for name, recipe in recipes.items():
+                if error := recipe.size_error(self.model.hidden):
+                    raise ValueError(f"{name}.{error}")
             lengths["finetune.max_seq_length"] = self.finetune.max_seq_length
             lengths |= {
                 f"{TASKS}/{name}.yaml: finetune.max_seq_length": t.finetune.max_seq_length

@@ -1,16 +1,25 @@
 """What a classifier is read against. Each rule learns from what the model learns from, and is scored as it is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from maskline.dataset.read import Columns
+from maskline.examples.batches import by_length
+from maskline.finetuning.probe import fit_probe, some
+from maskline.finetuning.task import Pretrained
+from maskline.model.architecture import Encoder
+from maskline.model.directory import load_encoder
+from maskline.model.inputs import layout_of, move
+from maskline.model.modes import evaluating
+from maskline.tokenization.texts import EncodedTexts, encode_texts
 
 Units = Literal["words", "characters"]
 
@@ -24,6 +33,10 @@ VECTORIZERS: dict[Units, dict[str, Any]] = {
 words alone miss."""
 Score = Callable[[Any, Any], float]
 INVERSE_PENALTIES = (3.0, 10.0, 30.0, 100.0)
+PROBED = {"train": 8192, "validation": 2048}
+"""Examples of a split at most, evenly spaced, that the probe reads."""
+BATCH_TOKENS = 4096
+POOLED = {"mean": "the mean of all tokens", "cls": "[CLS]"}
 
 
 def majority_accuracy(training: NDArray[np.int64], test: NDArray[np.int64]) -> float:
@@ -75,3 +88,70 @@ def _features(weigh: Callable[[list[str]], csr_matrix], examples: Columns) -> cs
     pairs = len(examples["text"])
     first, second = weights[:pairs], weights[pairs:]
     return hstack([first, second, first.multiply(second)], format="csr")
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What logistic regression on the vectors of a frozen encoder says of the test split."""
+
+    vectors: str
+    """Which were read."""
+    predicted: NDArray[Any]
+    """(N,) labels."""
+
+
+def probe_predictions(
+    splits: Mapping[str, Columns],
+    pretrained: Pretrained,
+    max_seq_length: int | None,
+    classes: int,
+    *,
+    balanced: bool,
+    score: Score,
+) -> Probed:
+    """Return the labels of the test split by regression on vectors of the encoder as it was pretrained.
+
+    Args:
+        splits: as for TF-IDF, of train and validation not more than `PROBED` says.
+        pretrained: the encoder.
+        max_seq_length: tokens of a text or pair at most; None: as many as the encoder reads.
+        classes: how many there are.
+        balanced: as for TF-IDF.
+        score: as for TF-IDF; it chooses the penalty, and the mean or [CLS].
+    """
+    encoder = load_encoder(pretrained.directory, pretrained.stage).to(pretrained.device)
+    longest = max_seq_length or encoder.params.max_positions
+    vectors, labels = {}, {}
+    for split in ("train", "validation", "test"):
+        columns = splits[split]
+        rows = some(len(columns["text"]), PROBED.get(split, len(columns["text"])))
+        chosen = {name: [columns[name][row] for row in rows] for name in columns if name in {"text", "second", "label"}}
+        texts = encode_texts(chosen["text"], pretrained.tokenizer, longest, chosen.get("second"))
+        vectors[split] = _pooled(encoder, texts, pretrained.device)
+        labels[split] = np.array(chosen["label"], np.int64)
+    probe = fit_probe(
+        vectors["train"],
+        labels["train"],
+        vectors["validation"],
+        lambda scores: score(labels["validation"], scores.argmax(1)),
+        classes,
+        balanced=balanced,
+    )
+    if probe is None:
+        return Probed(POOLED["mean"], np.repeat(labels["train"][:1], len(labels["test"])))
+    found = probe.log_probabilities(vectors["test"][probe.vectors], classes)
+    return Probed(POOLED[probe.vectors], found.argmax(1))
+
+
+@torch.no_grad()
+def _pooled(encoder: Encoder, texts: EncodedTexts, device: torch.device) -> dict[str, NDArray[np.float32]]:
+    """Return the mean of the last layer over each text, and what it has at [CLS], (len(texts), D) each."""
+    found = {name: np.zeros((len(texts), encoder.params.hidden), np.float32) for name in POOLED}
+    with evaluating(encoder):
+        for rows in by_length(texts.sizes, BATCH_TOKENS):
+            batch = texts.packed(rows)
+            layout = layout_of(batch.lengths, device)
+            x = encoder(move(batch.input_ids, device), move(batch.token_type_ids, device), layout).float()
+            found["mean"][rows] = torch.segment_reduce(x, "mean", offsets=layout.bounds.long()).cpu().numpy()
+            found["cls"][rows] = x.index_select(0, layout.starts).cpu().numpy()
+    return found

@@ -17,7 +17,7 @@ from maskline.finetuning.bootstrap import bounds
 from maskline.finetuning.task import Baseline, Case, Details, Metrics, Pretrained, Table, label_config
 from maskline.model.heads import EncoderModel
 from maskline.model.settings import ModelParams
-from maskline.tasks.classification.baselines import majority_accuracy, tfidf_predictions
+from maskline.tasks.classification.baselines import majority_accuracy, probe_predictions, tfidf_predictions
 from maskline.tasks.classification.model import ClassificationModel, logits, probabilities
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.texts import EncodedTexts, Packed, encode_texts
@@ -72,9 +72,16 @@ class Classification:
     criterion = "macro_f1"
 
     def __init__(
-        self, labels: list[str], weights: NDArray[np.float32], *, pair: bool = False, pooling: "Pooling" = "cls"
+        self,
+        labels: list[str],
+        weights: NDArray[np.float32],
+        *,
+        pair: bool = False,
+        pooling: "Pooling" = "cls",
+        max_seq_length: int | None = None,
     ) -> None:
-        """Weigh the loss of class c by `weights[c]`, (C,)."""
+        """Weigh the loss of class c by `weights[c]`, (C,); `max_seq_length` is what the probe reads of a text."""
+        self.max_seq_length = max_seq_length
         self.labels = labels
         self.pair = pair
         self.pooling = pooling
@@ -128,19 +135,23 @@ class Classification:
         loss = -np.log(np.maximum(of_truth, np.finfo(np.float32).tiny)).mean()
         return {"loss": float(loss), **self._scores(encoded.labels, predictions.argmax(1))}
 
-    def baselines(self, dataset: Dataset, pretrained: Pretrained) -> list[Baseline]:  # noqa: ARG002  # of a protocol
-        """Return the majority class, and logistic regression on TF-IDF of words or of characters."""
+    def baselines(self, dataset: Dataset, pretrained: Pretrained) -> list[Baseline]:
+        """Return the majority class, and logistic regression: on TF-IDF, and on the encoder as it was pretrained."""
         splits = dataset.splits
         test = np.array(splits["test"]["label"], np.int64)
         majority = majority_accuracy(np.array(splits["train"]["label"], np.int64), test)
+
+        def score(labels: Any, predicted: Any) -> float:
+            return self._scores(labels, predicted)[self.criterion]
+
         tfidf = tfidf_predictions(
-            splits["train"],
-            splits["validation"],
-            splits["test"],
-            balanced=self.balanced,
-            score=lambda labels, predicted: self._scores(labels, predicted)[self.criterion],
+            splits["train"], splits["validation"], splits["test"], balanced=self.balanced, score=score
+        )
+        probe = probe_predictions(
+            splits, pretrained, self.max_seq_length, len(self.labels), balanced=self.balanced, score=score
         )
         return [
+            Baseline("probe", f"frozen encoder, regression on {probe.vectors}", self._scores(test, probe.predicted)),
             Baseline("tfidf", f"TF-IDF of {tfidf.units}, regression", self._scores(test, tfidf.predicted)),
             Baseline("majority", "majority class", {"accuracy": majority}),
         ]
@@ -208,7 +219,13 @@ def make_task(recipe: "ClassificationRecipe", manifest: Mapping[str, Any]) -> Cl
     # Inversely proportional to the frequency of the class, and 1 in the mean over the examples.
     weights = counts.sum() / (len(counts) * counts) if balanced else np.ones(len(counts))
     pair = manifest.get("pair", False)
-    return Classification(manifest["labels"], weights.astype(np.float32), pair=pair, pooling=recipe.pooling)
+    return Classification(
+        manifest["labels"],
+        weights.astype(np.float32),
+        pair=pair,
+        pooling=recipe.pooling,
+        max_seq_length=recipe.max_seq_length,
+    )
 
 
 def _spelled(examples: Columns) -> list[str]:

@@ -60,6 +60,12 @@ class SimilarityRecipe(FinetuneParams):
     """Of contrastive, where pairs have scores: those with this one or a higher are trained on."""
 
     @model_validator(mode="after")
+    def _check_method(self) -> Self:
+        if self.method == "probe":
+            raise ValueError("method probe trains the head alone, and vectors are compared without one: give another")
+        return self
+
+    @model_validator(mode="after")
     def _check_batch(self) -> Self:
         if self.objective == "contrastive" and self.micro_batch != self.global_batch:
             raise ValueError(
