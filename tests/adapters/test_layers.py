@@ -111,9 +111,7 @@ def test_settings_are_checked(changes, expected):
 
 
 def test_a_size_that_is_not_little_is_told():
-    assert tuning(rank=16).size_error(16) == (
-        "rank 16 is not below the 16 numbers of a token (model.hidden): lower it"
-    )
+    assert tuning(rank=16).size_error(16) == ("rank 16 is not below the 16 numbers of a token (model.hidden): lower it")
     assert tuning("adapters", bottleneck=17).size_error(16).startswith("bottleneck 17 is not below")
     assert tuning(rank=15, bottleneck=99).size_error(16) is None
     assert tuning("full", rank=99).size_error(16) is None

@@ -146,6 +146,7 @@ def _outcome(
     examples = dataset.splits["test"]
     baselines = [
         Baseline(SCRATCH.key, SCRATCH.name, task.scores(test, predictions["scratch"])),
+        *task.probe(dataset, pretrained),
         *task.baselines(dataset, pretrained),
     ]
     details = task.details(examples, test, predictions["pretrained"])

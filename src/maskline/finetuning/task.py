@@ -149,6 +149,9 @@ class Task(Protocol[E, B, P]):
     def baselines(self, dataset: Dataset, pretrained: Pretrained) -> list[Baseline]:
         """Return what the scores on the test split are read against, beside the same network from random weights."""
 
+    def probe(self, dataset: Dataset, pretrained: Pretrained) -> list[Baseline]:
+        """Return what a linear rule on the frozen encoder scores, its cheapest use; nothing where there is none."""
+
     def details(self, examples: Columns, encoded: E, predictions: P) -> Details:
         """Return what there is to see of the predictions on the test split, of which `encoded` has the `examples`."""
 

@@ -135,26 +135,31 @@ class Classification:
         loss = -np.log(np.maximum(of_truth, np.finfo(np.float32).tiny)).mean()
         return {"loss": float(loss), **self._scores(encoded.labels, predictions.argmax(1))}
 
-    def baselines(self, dataset: Dataset, pretrained: Pretrained) -> list[Baseline]:
-        """Return the majority class, and logistic regression: on TF-IDF, and on the encoder as it was pretrained."""
+    def baselines(self, dataset: Dataset, pretrained: Pretrained) -> list[Baseline]:  # noqa: ARG002  # of a protocol
+        """Return the majority class, and logistic regression on TF-IDF of words or of characters."""
         splits = dataset.splits
         test = np.array(splits["test"]["label"], np.int64)
         majority = majority_accuracy(np.array(splits["train"]["label"], np.int64), test)
-
-        def score(labels: Any, predicted: Any) -> float:
-            return self._scores(labels, predicted)[self.criterion]
-
         tfidf = tfidf_predictions(
-            splits["train"], splits["validation"], splits["test"], balanced=self.balanced, score=score
-        )
-        probe = probe_predictions(
-            splits, pretrained, self.max_seq_length, len(self.labels), balanced=self.balanced, score=score
+            splits["train"], splits["validation"], splits["test"], balanced=self.balanced, score=self._criterion
         )
         return [
-            Baseline("probe", f"frozen encoder, regression on {probe.vectors}", self._scores(test, probe.predicted)),
             Baseline("tfidf", f"TF-IDF of {tfidf.units}, regression", self._scores(test, tfidf.predicted)),
             Baseline("majority", "majority class", {"accuracy": majority}),
         ]
+
+    def probe(self, dataset: Dataset, pretrained: Pretrained) -> list[Baseline]:
+        """Return logistic regression on vectors of the frozen encoder: the mean of all tokens, or [CLS]."""
+        found = probe_predictions(
+            dataset.splits,
+            pretrained,
+            self.max_seq_length,
+            len(self.labels),
+            balanced=self.balanced,
+            score=self._criterion,
+        )
+        scores = self._scores(np.array(dataset.splits["test"]["label"], np.int64), found.predicted)
+        return [Baseline("probe", f"frozen encoder, regression on {found.vectors}", scores)]
 
     def details(self, examples: Columns, encoded: LabelledTexts, predictions: NDArray[np.float32]) -> Details:
         """Return the confusion matrix and the scores of each class."""
@@ -190,6 +195,9 @@ class Classification:
             warnings,
             self._cases(examples, encoded.labels, predictions),
         )
+
+    def _criterion(self, labels: NDArray[Any], predicted: NDArray[Any]) -> float:
+        return self._scores(labels, predicted)[self.criterion]
 
     def _cases(self, examples: Columns, labels: NDArray[np.int64], probabilities: NDArray[np.float32]) -> list[Case]:
         """Return how each text came out; of the wrong, the surest are the worst."""

@@ -206,6 +206,10 @@ class Similarity:
         ]
         return [Baseline(key, name, self._measured(encoded, vectors)) for key, name, vectors in rules]
 
+    def probe(self, dataset: Dataset, pretrained: Pretrained) -> list[Baseline]:  # noqa: ARG002  # of a protocol
+        """Return nothing: the encoder as it was pretrained is among the baselines, and vectors need no rule."""
+        return []
+
     def details(self, examples: Columns, encoded: LabelledPairs, predictions: NDArray[np.float32]) -> Details:
         """Return cosines beside scores, or at which place texts were found."""
         rows = encoded.pairs.rows

@@ -158,6 +158,13 @@ class Spans:
         scores = self._scores([first_sentence(context) for context in test[CONTEXT]], test[ANSWERS])
         return [Baseline("first_sentence", "first sentence of the context", _means(scores))]
 
+    def probe(self, dataset: Dataset, pretrained: Pretrained) -> list[Baseline]:  # noqa: ARG002  # of a protocol
+        """Return nothing: a start is one among the tokens of a window, which no regression over classes tells.
+
+        The linear layer alone is trained on the frozen encoder by `method: probe` of `finetune`.
+        """
+        return []
+
     def details(self, examples: Columns, encoded: Questions, predictions: Predictions) -> Details:
         """Return the scores by the window in which the answer stands, and by the length of the context."""
         scores = self._scores(_texts(encoded, predictions), encoded.answers)

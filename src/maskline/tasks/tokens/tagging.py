@@ -52,15 +52,19 @@ def word_scores(
     model: EncoderModel, windows: Windows, labels: Sequence[str], device: torch.device
 ) -> NDArray[np.float32]:
     """Return the log-probabilities of the tags of all words, (W, C); a word without a piece is surely O."""
-    words = int(windows.ends[-1]) if len(windows.ends) else 0
-    scores = np.where(np.array(labels) == OUTSIDE, 0.0, -np.inf).astype(np.float32)
-    scores = np.tile(scores, (words, 1))
+    scores = no_scores(windows, labels)
     with evaluating(model):
         for rows in by_length(windows.sizes, BATCH_TOKENS):
             batch = batch_of(windows, rows)
             logits = logits_of(model, batch, device).float()
             scores[batch.words] = F.log_softmax(logits, 1).cpu().numpy()
     return scores
+
+
+def no_scores(windows: Windows, labels: Sequence[str]) -> NDArray[np.float32]:
+    """Return log-probabilities by which all words are surely O, (W, C)."""
+    words = int(windows.ends[-1]) if len(windows.ends) else 0
+    return np.tile(np.where(np.array(labels) == OUTSIDE, 0.0, -np.inf).astype(np.float32), (words, 1))
 
 
 def logits_of(model: EncoderModel, batch: WordBatch, device: torch.device) -> Tensor:

@@ -23,6 +23,7 @@ from maskline.tasks.tokens.entities import Entity, entities
 from maskline.tasks.tokens.examples import TAGS, WORDS
 from maskline.tasks.tokens.matches import Matches
 from maskline.tasks.tokens.model import TokenModel
+from maskline.tasks.tokens.probe import probe_tags
 from maskline.tasks.tokens.tagging import WordBatch, batch_of, best_tags, logits_of, word_scores
 from maskline.tasks.tokens.windows import Windows, read_words
 from maskline.tokenization.load import LoadedTokenizer
@@ -96,8 +97,12 @@ class Tokens:
     }
     criterion = "f1"
 
-    def __init__(self, labels: list[str], notes: Sequence[str] = ()) -> None:
-        """Tell `labels` apart: O, B-X and I-X; `notes` are what a reader of the scores has to know of the examples."""
+    def __init__(self, labels: list[str], notes: Sequence[str] = (), max_seq_length: int = 128) -> None:
+        """Tell `labels` apart: O, B-X and I-X; `notes` are what a reader of the scores has to know of the examples.
+
+        `max_seq_length` is what the probe reads at once.
+        """
+        self.max_seq_length = max_seq_length
         self.labels = labels
         self.notes = notes
         self.types = [label.removeprefix("B-") for label in labels if label.startswith("B-")]
@@ -161,6 +166,27 @@ class Tokens:
         scores = {**matches.scores(self.types), **matches.lenient_scores()}
         return [Baseline("frequent", "most frequent tag of each word", scores)]
 
+    def probe(self, dataset: Dataset, pretrained: Pretrained) -> list[Baseline]:
+        """Return logistic regression on what the frozen encoder says of the first piece of each word."""
+        encoded = {
+            split: self.encode(dataset.splits[split], pretrained.tokenizer, self.max_seq_length)
+            for split in ("train", "validation", "test")
+        }
+
+        def scored(split: str, tags: NDArray[np.int64]) -> Metrics:
+            part = encoded[split]
+            matches = self._matches(part.by_sentence(part.tags), part.by_sentence(tags))
+            return {**matches.scores(self.types), **matches.lenient_scores()}
+
+        found = probe_tags(
+            {split: part.windows for split, part in encoded.items()},
+            {split: part.tags for split, part in encoded.items()},
+            self.labels,
+            pretrained,
+            lambda tags: scored("validation", tags)[self.criterion],
+        )
+        return [Baseline("probe", "frozen encoder, regression on words", scored("test", found))]
+
     def details(self, examples: Columns, encoded: TaggedSentences, predictions: Predictions) -> Details:
         """Return the scores of each type of entity."""
         gold, found = encoded.by_sentence(encoded.tags), encoded.by_sentence(predictions.tags)
@@ -201,9 +227,9 @@ class Tokens:
         return [self.labels[tag] for tag in tags]
 
 
-def make_task(recipe: FinetuneParams, manifest: Mapping[str, Any]) -> Tokens:  # noqa: ARG001  # nothing in it is of this kind
+def make_task(recipe: FinetuneParams, manifest: Mapping[str, Any]) -> Tokens:
     """Return the task whose tags `manifest` lists."""
-    return Tokens(manifest["labels"], _notes(manifest))
+    return Tokens(manifest["labels"], _notes(manifest), recipe.max_seq_length)
 
 
 def _notes(manifest: Mapping[str, Any]) -> list[str]:
