@@ -15,6 +15,7 @@ from maskline.model.directory import CONFIG, WEIGHTS
 from maskline.reporting.scores import to_scores
 from maskline.reporting.tables import result_rows
 from maskline.settings.params import load
+from maskline.tasks.classification.baselines import POOLED
 from maskline.tasks.classification.task import Classification, make_task
 from maskline.tokenization.load import load_tokenizer
 from maskline.vocabulary.save import save
@@ -76,7 +77,7 @@ def test_a_task_stands_beside_what_it_is_held_against(data, recipe):
     assert metrics == result.metrics
     assert list(metrics) == [
         *("loss", "accuracy", "macro_f1", "scratch_loss", "scratch_accuracy", "scratch_macro_f1"),
-        *("tfidf_accuracy", "tfidf_macro_f1", "majority_accuracy"),
+        *("probe_accuracy", "probe_macro_f1", "tfidf_accuracy", "tfidf_macro_f1", "majority_accuracy"),
         *(f"{name}_{end}" for name in ("accuracy", "macro_f1") for end in ("low", "high")),
         "examples",
     ]
@@ -106,6 +107,8 @@ def test_the_report_names_what_to_look_at_and_what_it_is_held_against(data, reci
     result = scored(data, recipe)
     report = strict(data.parent / "reports" / "score" / "report.json")
     tfidf, scratch = "TF-IDF of words, regression", "without pretraining"
+    probe = report["headlines"][0]["against"]["probe_accuracy"]
+    assert probe in {f"frozen encoder, regression on {vectors}" for vectors in POOLED.values()}
     assert report == {
         "title": "sentiment",
         "headlines": [
@@ -115,6 +118,7 @@ def test_the_report_names_what_to_look_at_and_what_it_is_held_against(data, reci
                 "better": "higher",
                 "against": {
                     "scratch_accuracy": scratch,
+                    "probe_accuracy": probe,
                     "tfidf_accuracy": tfidf,
                     "majority_accuracy": "majority class",
                 },
@@ -124,7 +128,7 @@ def test_the_report_names_what_to_look_at_and_what_it_is_held_against(data, reci
                 "metric": "macro_f1",
                 "name": "macro-F1",
                 "better": "higher",
-                "against": {"scratch_macro_f1": scratch, "tfidf_macro_f1": tfidf},
+                "against": {"scratch_macro_f1": scratch, "probe_macro_f1": probe, "tfidf_macro_f1": tfidf},
                 "count": "examples",
             },
         ],

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -310,7 +312,7 @@ def manifest(counts, **changes):
 
 
 def test_the_task_is_that_of_the_manifest():
-    task = make_task(None, manifest([9, 1, 1, 1, 0]))
+    task = make_task(SimpleNamespace(max_seq_length=24), manifest([9, 1, 1, 1, 0]))
     assert task.labels == LABELS
     assert task.types == ["LOC", "PER"]
     assert list(task.metrics) == ["f1", "precision", "recall", "exact_f1", "partial_f1"]
@@ -329,7 +331,7 @@ def test_what_is_odd_in_the_examples_is_told_with_the_scores(tokenizer):
         "off_scheme_tags": {"I-LOC": 2, "I-PER": 1},
         "first_off_scheme": "a.tsv, sentence 1, word 2",
     }
-    task = make_task(None, manifest([9, 1, 1, 0, 0], **off))
+    task = make_task(SimpleNamespace(max_seq_length=24), manifest([9, 1, 1, 0, 0], **off))
     encoded = task.encode(SENTENCES, tokenizer, 16)
     off_scheme, unseen = task.details(SENTENCES, encoded, TASK.predict(Known(TAGS), encoded, CPU)).warnings
     assert off_scheme.startswith(

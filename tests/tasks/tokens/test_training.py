@@ -65,7 +65,7 @@ def _trained(tmp_path_factory):
 
 def task_of(root):
     dataset = read_dataset(root / "task", "ner")
-    return make_task(None, dataset.manifest), dataset
+    return make_task(SETTINGS.task("ner").finetune, dataset.manifest), dataset
 
 
 def test_what_is_to_be_learned_is_learned(trained):
@@ -130,6 +130,7 @@ def test_the_task_is_scored_beside_what_it_is_held_against(trained, tmp_path):
     assert list(result.metrics) == [
         *("loss", "precision", "recall", "f1", "exact_f1", "partial_f1"),
         *(f"scratch_{name}" for name in ("loss", "precision", "recall", "f1", "exact_f1", "partial_f1")),
+        *(f"probe_{name}" for name in ("precision", "recall", "f1", "exact_f1", "partial_f1")),
         *(f"frequent_{name}" for name in ("precision", "recall", "f1", "exact_f1", "partial_f1")),
         *(f"{name}_{end}" for name in ("f1", "precision", "recall") for end in ("low", "high")),
         "examples",
@@ -141,7 +142,11 @@ def test_the_task_is_scored_beside_what_it_is_held_against(trained, tmp_path):
         "metric": "f1",
         "name": "entity F1",
         "better": "higher",
-        "against": {"scratch_f1": "without pretraining", "frequent_f1": "most frequent tag of each word"},
+        "against": {
+            "scratch_f1": "without pretraining",
+            "probe_f1": "frozen encoder, regression on words",
+            "frequent_f1": "most frequent tag of each word",
+        },
         "count": "examples",
     }
     assert [curve["column"] for curve in report["curves"]] == FIGURES

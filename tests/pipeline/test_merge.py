@@ -1,0 +1,51 @@
+"""A model that lora trained, from its stage to a whole one."""
+
+import json
+import shutil
+import sys
+
+import pytest
+
+from pipeline import finetune, merge, predict
+from pipeline.cli import run
+from tests.project import change
+
+RECIPE = {"method": "lora", "rank": 2, "text_epochs": 0, "method_lr": 0.05}
+
+
+@pytest.fixture(name="call")
+def _call(tiny_project, tmp_path, monkeypatch, capsys):
+    """Return a function that runs a command in a copy of the tiny project; it gives exit code, output and errors."""
+    shutil.copytree(tiny_project, tmp_path / "project")
+    monkeypatch.chdir(tmp_path / "project")
+    change(".", {f"tasks/sentiment.yaml:finetune.{key}": value for key, value in RECIPE.items()})
+
+    def call(command, *arguments):
+        monkeypatch.setattr(sys, "argv", [command.__name__, *arguments])
+        with pytest.raises(SystemExit) as stop:
+            run(command.main)
+        return stop.value.code, *capsys.readouterr()
+
+    return call
+
+
+def test_it_is_used_beside_the_whole_one_merged_from_it_and_one_on_another_encoder_is_refused(call, tmp_path):
+    code, _, errors = call(finetune, "sentiment")
+    assert code == 0, errors
+    code, output, _ = call(merge, "data/models/sentiment", "merged")
+    assert (code, output) == (0, "merged: a whole model\n")
+    code, output, errors = call(predict, "data/models/sentiment", "--also", "merged", "a good river", "bad")
+    assert code == 0, errors
+    for line in output.splitlines():
+        row = json.loads(line)
+        assert list(row) == ["text", "sentiment", "merged"]
+        assert row["merged"]["probabilities"] == pytest.approx(row["sentiment"]["probabilities"], abs=1e-5)
+    shutil.move("data/models/pretrained", "elsewhere")
+    code, output, errors = call(predict, "data/models/sentiment", "a good river")
+    assert code == 1
+    assert errors.count("\n") == 1
+    assert "data/models/pretrained" in errors
+    assert call(predict, "data/models/sentiment", "--encoder", "elsewhere", "a good river")[0] == 0
+    code, _, errors = call(predict, "data/models/sentiment", "--encoder", "data/models/sentiment-scratch", "a")
+    assert code == 1
+    assert "was fine-tuned from another model than the one in data/models/sentiment-scratch" in errors
