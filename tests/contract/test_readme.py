@@ -30,6 +30,10 @@ CURVE = "tests/finetuning/test_learning_curve.py::test_each_size_and_seed_has_bo
 SWITCHED = f"{REPRO}::test_a_task_is_switched_on_and_off"
 QUEUE = f"{REPRO}::test_a_queue_of_masking_rates_leaves_tokenizer_and_shards_alone"
 
+MERGED = (
+    "tests/pipeline/test_merge.py::"
+    "test_it_is_used_beside_the_whole_one_merged_from_it_and_one_on_another_encoder_is_refused"
+)
 SEEDS = "tests/pipeline/test_seeds.py::test_killed_in_the_middle_it_goes_on_and_compare_knows_the_runs"
 
 RUN = "run here, in a small copy"
@@ -76,6 +80,8 @@ VERIFIED = {
     'python -m pipeline.predict data/models/sentiment "What a day" "I miss my friends"': RUN,
     "python -m pipeline.predict data/models/sentiment --file texts/reviews.csv --columns text "
     "> predictions.jsonl": PREDICT,
+    "dvc exp run -S finetune.method=lora -S tasks/sentiment.yaml:finetune.text_epochs=0": MERGED,
+    "python -m pipeline.merge data/models/sentiment merged-sentiment": MERGED,
     "python -m pipeline.learning_curve sentiment": CURVE,
     "dvc exp run $(python -m pipeline.preset imported) score@sentiment": ONLINE,
     "dvc exp run $(python -m pipeline.preset imported) -S imported.source=hub "

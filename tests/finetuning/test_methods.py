@@ -70,8 +70,10 @@ def test_what_is_saved_is_little_and_names_the_encoder(mine, method):
     assert (tuning["method"], tuning["encoder"]) == (method, "data/models/pretrained")
     tune(settings(), paths(mine, "full"))
     full = read_json(mine / "full" / "reports" / "metrics.json")
-    assert full["trained_parameters"] == full["parameters"] == metrics["parameters"] - ADDED[method] + (
-        2 * 2 * 2 * 16 if method == "adapters" else 0
+    assert (
+        full["trained_parameters"]
+        == full["parameters"]
+        == metrics["parameters"] - ADDED[method] + (2 * 2 * 2 * 16 if method == "adapters" else 0)
     )
     assert full["bytes"] == (mine / "full" / "sentiment" / WEIGHTS).stat().st_size > 4 * full["parameters"]
 
@@ -106,7 +108,7 @@ def test_random_weights_are_trained_in_full_by_the_common_rates(mine):
 def test_adamw_trains_at_the_rate_of_the_method(mine, monkeypatch):
     rates = []
     monkeypatch.setattr(
-        "maskline.finetuning.run.train", lambda objective, recipe, *_: rates.append((recipe.optimizer, recipe.peak_lr))
+        "maskline.finetuning.run.train", lambda _, recipe, *__: rates.append((recipe.optimizer, recipe.peak_lr))
     )
     for change in (chosen("lora", method_lr=0.125), settings(peak_lr=0.25)):
         with pytest.raises(AttributeError):  # nothing was trained

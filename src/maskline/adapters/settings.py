@@ -26,8 +26,8 @@ class TuningParams(Section):
     rank of some matrices, and the head (Hu et al. 2022). probe: the head alone. BERT's pooler, where a head reads it,
     belongs to the head. What starts from random weights is trained in full, whatever this says."""
     method_lr: Positive
-    """`peak_lr` of all methods but full, which AdamW alone trains: to Muon a thin factor is a matrix whose directions
-    are all to be moved alike (LOG.md)."""
+    """`peak_lr` of all methods but full, which AdamW alone trains, as in their papers: Muon makes an update orthogonal,
+    and a thin factor has few directions to move alike."""
     placement: Placement
     """Of adapters. houlsby: after attention and after the feed-forward network of a layer, before the residual sum; the
     LayerNorms of the layers are trained too (Houlsby et al. 2019, sec. 2.1). pfeiffer: once, at the end of a layer

@@ -1,4 +1,5 @@
 import random
+import shutil
 
 import pytest
 import torch
@@ -122,7 +123,10 @@ def test_the_pooler_that_nothing_trained_stays_out(trained):
 
 
 def scored(trained, tmp_path, recipe):
-    return score_as_both(trained, tmp_path, "ner", make_task, recipe)
+    def pretrain(directory):
+        shutil.copytree(trained / "model", directory)
+
+    return score_as_both(trained, tmp_path, "ner", make_task, recipe, pretrain=pretrain)
 
 
 def test_the_task_is_scored_beside_what_it_is_held_against(trained, tmp_path):
@@ -136,6 +140,7 @@ def test_the_task_is_scored_beside_what_it_is_held_against(trained, tmp_path):
         "examples",
     ]
     assert result.metrics["f1"] == result.metrics["scratch_f1"] > result.metrics["frequent_f1"] > 0
+    assert result.metrics["probe_f1"] > result.metrics["frequent_f1"]  # that encoder was trained on the tags
     assert result.warnings == []
     report = read_json(folder / "score" / "report.json")
     assert report["headlines"][0] == {

@@ -33,7 +33,7 @@ VECTORIZERS: dict[Units, dict[str, Any]] = {
 words alone miss."""
 Score = Callable[[Any, Any], float]
 INVERSE_PENALTIES = (3.0, 10.0, 30.0, 100.0)
-PROBED = {"train": 8192, "validation": 2048}
+PROBED = {"train": 4096, "validation": 1024}
 """Examples of a split at most, evenly spaced, that the probe reads."""
 BATCH_TOKENS = 4096
 POOLED = {"mean": "the mean of all tokens", "cls": "[CLS]"}
