@@ -119,7 +119,7 @@ def test_the_class_of_transformers_is_that_which_pools_alike():
 
 
 def recipe(**changes):
-    return SimpleNamespace(**{"class_weights": "none", "pooling": "cls"} | changes)
+    return SimpleNamespace(**{"class_weights": "none", "pooling": "cls", "max_seq_length": 24} | changes)
 
 
 def manifest(counts):
