@@ -1,0 +1,76 @@
+"""Write the vectors that a model makes of the texts in files."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from pipeline.cli import OutputDirectory, run
+
+
+def main(
+    model: Annotated[Path, typer.Argument(help="A directory of a model of any kind.", file_okay=False)],
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Files of texts, or folders of them: .txt (a text a line), .csv, .tsv, .jsonl, .parquet."),
+    ],
+    out: OutputDirectory = Path("data/vectors"),
+    file_format: Annotated[
+        Literal["parquet", "npy"], typer.Option("--format", help="Parquet with ids, or .npy and ids.jsonl.")
+    ] = "parquet",
+    pooling: Annotated[
+        Literal["mean", "cls"], typer.Option(help="What stands for a text: the mean of its tokens, or [CLS].")
+    ] = "mean",
+    normalize: Annotated[bool, typer.Option("--normalize", help="Give each vector the length 1.")] = False,
+    dtype: Annotated[Literal["float32", "float16"], typer.Option(help="What numbers are written as.")] = "float32",
+    column: Annotated[str, typer.Option(help="The column of a record that holds the text.")] = "text",
+    id_column: Annotated[
+        str | None, typer.Option(help="That of the id; without it `id`, else file and number.", show_default=False)
+    ] = None,
+) -> None:
+    """Write a vector for each text, in their order, on the CPU.
+
+    A killed run goes on where it was when the same command is given again, and ends with the same bytes.
+    """
+    import torch
+
+    from maskline.inference.documents import Columns
+    from maskline.inference.vectors import VectorSettings, open_encoder, write_vectors
+
+    settings = VectorSettings(pooling, normalize, dtype)
+    opened = open_encoder(model, torch.device("cpu"))
+    with progress_bar("texts") as progress:
+        manifest = write_vectors(files, out, opened, settings, file_format, Columns(column, id_column), progress)
+    say_written(manifest, out)
+
+
+def say_written(manifest: dict[str, int], out: Path) -> None:
+    """Say how many texts have vectors, and how many of them the model did not read to the end."""
+    typer.echo(f"{manifest['texts']:,} vectors of {manifest['dimensions']:,} numbers in {out}")
+    if cut := manifest["cut"]:
+        typer.echo(f"{cut:,} of {manifest['texts']:,} texts are longer than the model reads and were cut", err=True)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int], Callable[[int], None]]]:
+    """Give what shows on a terminal how many of all are done, and how long the rest will take."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(
+        *columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
+    ) as bar:
+
+        def begin(total: int) -> Callable[[int], None]:
+            task = bar.add_task(what, total=total)
+            return lambda done: bar.update(task, completed=done)
+
+        yield begin
+
+
+if __name__ == "__main__":
+    run(main)

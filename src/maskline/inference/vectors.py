@@ -1,0 +1,170 @@
+"""Files of texts as files of vectors, at any size: what is in memory is one chunk of texts, its tokens and its vectors."""
+
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maskline.core.storage import fingerprint, read_json, source_fingerprint
+from maskline.inference.documents import Columns, Document, chunks, find_files, read_documents
+from maskline.inference.embedding import Pooling, embed
+from maskline.inference.growing import Growing
+from maskline.model.architecture import Encoder
+from maskline.model.directory import CONFIG, HEADS, WEIGHTS, load_encoder
+from maskline.records.files import describe
+from maskline.tokenization.load import TOKENIZER_FILE, LoadedTokenizer, load_tokenizer
+
+Dtype = Literal["float32", "float16"]
+Format = Literal["parquet", "npy"]
+Vectors = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class VectorSettings:
+    """What stands for a text, and how it is written."""
+
+    pooling: Pooling = "mean"
+    normalized: bool = False
+    """Whether each vector has the length 1, so that a product of two is their cosine."""
+    dtype: Dtype = "float32"
+
+
+@dataclass(frozen=True)
+class OpenEncoder:
+    """A model and its tokenizer, and by which hashes they are known."""
+
+    encoder: Encoder
+    tokenizer: LoadedTokenizer
+    device: torch.device
+    hashes: Mapping[str, str]
+    """`model` and `tokenizer` -> SHA-256."""
+
+    def vectors(self, texts: list[str], settings: VectorSettings) -> tuple[Vectors, int]:
+        """Return the vectors of `texts`, (N, D), and how many texts were cut."""
+        found = embed(self.encoder, self.tokenizer, texts, self.device, settings.pooling)
+        vectors = found.vectors
+        if settings.normalized:
+            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        return vectors.astype(settings.dtype), found.cut
+
+
+def open_encoder(directory: Path, device: torch.device) -> OpenEncoder:
+    """Return the model in `directory`: pretrained, fine-tuned or imported.
+
+    Raises:
+        UserError: the directory is incomplete or damaged.
+    """
+    encoder = load_encoder(directory).to(device)
+    return OpenEncoder(encoder, load_tokenizer(directory), device, hashes_of(directory))
+
+
+def hashes_of(directory: Path) -> dict[str, str]:
+    """Return by which hashes the model in `directory` and its tokenizer are known."""
+    files = read_json(directory / "manifest.json")["files"]
+    weights = {name: files[name]["sha256"] for name in (CONFIG, WEIGHTS, HEADS) if name in files}
+    return {"model": fingerprint(weights), "tokenizer": files[TOKENIZER_FILE]["sha256"]}
+
+
+Write = Callable[[Growing, list[Document], Vectors], None]
+"""What appends a chunk of documents with their vectors, (N, D)."""
+
+
+def grow(
+    growing: Growing,
+    documents: Iterable[Document],
+    text_of: Callable[[Document], str],
+    model: OpenEncoder,
+    settings: VectorSettings,
+    write: Write,
+    advance: Callable[[int], None],
+) -> None:
+    """Embed the documents that are not in `growing` yet, chunk by chunk; `advance` is told how many are done."""
+    done = growing.counts.get("texts", 0)
+    advance(done)
+    for chunk in chunks(islice(documents, done, None)):
+        vectors, cut = model.vectors([text_of(document) for document in chunk], settings)
+        write(growing, chunk, vectors)
+        growing.commit(texts=len(chunk), cut=cut, chunks=1)
+        advance(growing.counts["texts"])
+
+
+def write_vectors(
+    paths: Sequence[Path],
+    out: Path,
+    model: OpenEncoder,
+    settings: VectorSettings,
+    file_format: Format = "parquet",
+    columns: Columns = Columns(),  # noqa: B008  # it is frozen
+    progress: Callable[[int], Callable[[int], None]] = lambda _: lambda _: None,
+) -> dict[str, Any]:
+    """Write the vectors of all texts in files to the directory `out`, in their order; return its manifest.
+
+    As Parquet they are `vectors-00000.parquet` and so on, with the columns `id` and `vector`; as NumPy `vectors.npy`,
+    (N, D), and `ids.jsonl`, an id as a JSON string in each line. All input is read once before anything is computed,
+    so that what is malformed stops at once. A process that was killed goes on when it is called with the same again.
+
+    Args:
+        paths: files of texts, or directories of them.
+        out: replaced when it exists.
+        model: what makes the vectors.
+        settings: what stands for a text.
+        file_format: of the vectors.
+        columns: where ids and texts stand in records.
+        progress: given how many texts there are, returns what is told how many are done.
+
+    Raises:
+        UserError: a file is not what it should be, or `out` holds files of others.
+    """
+    files = find_files(paths)
+    count = sum(1 for _ in read_documents(files, columns))
+    shape = {"texts": count, "dimensions": model.encoder.params.hidden}
+    about = {
+        **asdict(settings),
+        "format": file_format,
+        **shape,
+        **model.hashes,
+        "columns": asdict(columns),
+        "inputs": describe(files),
+    }
+    growing = Growing(out, {**about, "source": source_fingerprint()})
+    write = _write_parquet if file_format == "parquet" else partial(_write_npy, count)
+    documents = read_documents(files, columns)
+    grow(growing, documents, lambda document: document.text, model, settings, write, progress(count))
+    manifest = {**about, "cut": growing.counts["cut"]}
+    growing.finish(manifest)
+    return manifest
+
+
+def _write_parquet(growing: Growing, documents: list[Document], vectors: Vectors) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
+    table = pa.table({"id": pa.array([document.id for document in documents], pa.string()), "vector": column})
+    content = io.BytesIO()
+    pq.write_table(table, content, compression="none", use_dictionary=False)  # numbers like these do not shrink
+    growing.append(f"vectors-{growing.counts.get('chunks', 0):05d}.parquet", content.getvalue())
+
+
+def _write_npy(count: int, growing: Growing, documents: list[Document], vectors: Vectors) -> None:
+    append_rows(growing, "vectors.npy", vectors, count)
+    lines = "".join(json.dumps(document.id, ensure_ascii=False) + "\n" for document in documents)
+    growing.append("ids.jsonl", lines.encode())
+
+
+def append_rows(growing: Growing, name: str, rows: NDArray[Any], count: int) -> None:
+    """Append `rows` to a file of NumPy that will have `count` of them."""
+    content = io.BytesIO()
+    if not growing.counts.get("texts"):
+        header = {"descr": np.lib.format.dtype_to_descr(rows.dtype), "fortran_order": False}
+        np.lib.format.write_array_header_1_0(content, {**header, "shape": (count, *rows.shape[1:])})
+    content.write(np.ascontiguousarray(rows).tobytes())
+    growing.append(name, content.getvalue())
