@@ -8,7 +8,8 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from maskline.core.errors import UserError
 from maskline.core.storage import fresh_directory, read_json, try_lock, write_json, write_manifest
@@ -18,7 +19,7 @@ LOCK = ".lock"
 
 
 class Growing:
-    """The folder of a directory that is not whole yet; use it until `finish`.
+    """The folder of a directory that is not whole yet; use it as a context manager.
 
     Attributes:
         counts: what the chunks so far add up to.
@@ -46,6 +47,14 @@ class Growing:
         if state:
             self._files, self.counts = state["files"], state["counts"]
         self._cut_back()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._lock)
 
     def _state(self) -> dict[str, Any] | None:
         try:
@@ -93,4 +102,3 @@ class Growing:
                 shutil.move(path, self.out / path.name)
         write_manifest(self.out, manifest)
         shutil.rmtree(self.directory)
-        os.close(self._lock)

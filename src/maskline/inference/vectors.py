@@ -13,14 +13,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maskline.core.storage import fingerprint, read_json, source_fingerprint
+from maskline.core.storage import source_fingerprint
 from maskline.inference.documents import Columns, Document, chunks, find_files, read_documents
 from maskline.inference.embedding import Pooling, embed
 from maskline.inference.growing import Growing
+from maskline.inference.identity import hashes_of
 from maskline.model.architecture import Encoder
-from maskline.model.directory import CONFIG, HEADS, WEIGHTS, load_encoder
+from maskline.model.directory import load_encoder
 from maskline.records.files import describe
-from maskline.tokenization.load import TOKENIZER_FILE, LoadedTokenizer, load_tokenizer
+from maskline.tokenization.load import LoadedTokenizer, load_tokenizer
 
 Dtype = Literal["float32", "float16"]
 Format = Literal["parquet", "npy"]
@@ -64,13 +65,6 @@ def open_encoder(directory: Path, device: torch.device) -> OpenEncoder:
     """
     encoder = load_encoder(directory).to(device)
     return OpenEncoder(encoder, load_tokenizer(directory), device, hashes_of(directory))
-
-
-def hashes_of(directory: Path) -> dict[str, str]:
-    """Return by which hashes the model in `directory` and its tokenizer are known."""
-    files = read_json(directory / "manifest.json")["files"]
-    weights = {name: files[name]["sha256"] for name in (CONFIG, WEIGHTS, HEADS) if name in files}
-    return {"model": fingerprint(weights), "tokenizer": files[TOKENIZER_FILE]["sha256"]}
 
 
 Write = Callable[[Growing, list[Document], Vectors], None]
@@ -134,12 +128,12 @@ def write_vectors(
         "columns": asdict(columns),
         "inputs": describe(files),
     }
-    growing = Growing(out, {**about, "source": source_fingerprint()})
     write = _write_parquet if file_format == "parquet" else partial(_write_npy, count)
     documents = read_documents(files, columns)
-    grow(growing, documents, lambda document: document.text, model, settings, write, progress(count))
-    manifest = {**about, "cut": growing.counts["cut"]}
-    growing.finish(manifest)
+    with Growing(out, {**about, "source": source_fingerprint()}) as growing:
+        grow(growing, documents, lambda document: document.text, model, settings, write, progress(count))
+        manifest = {**about, "cut": growing.counts["cut"]}
+        growing.finish(manifest)
     return manifest
 
 

@@ -1,0 +1,187 @@
+"""Vectors of files: the same bytes whatever happens on the way, and nothing lost or silent."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from maskline.core.errors import UserError
+from maskline.core.storage import read_json
+from maskline.inference import documents
+from maskline.inference.documents import Columns, Document, chunks, find_files, read_documents
+from maskline.inference.embedding import embed
+from maskline.inference.vectors import VectorSettings, open_encoder, write_vectors
+from tests.project import ENVIRONMENT, ROOT
+
+CPU = torch.device("cpu")
+TEXTS = ["a river", "", "the painter sees the garden of city", "مرحبا [SEP] x", "the " * 60, "engine", "b"]
+
+
+@pytest.fixture(name="model", scope="module")
+def _model(tiny_project):
+    return open_encoder(tiny_project / "data" / "models" / "pretrained", CPU)
+
+
+@pytest.fixture(name="small_chunks", autouse=True)
+def _small_chunks(monkeypatch):
+    monkeypatch.setattr(documents, "CHUNK_DOCUMENTS", 3)
+
+
+def write(path, texts=TEXTS):
+    """Write `texts` in the format that the name of `path` says."""
+    if path.suffix == ".txt":
+        path.write_text("".join(f"{text}\n" for text in texts))
+    elif path.suffix == ".csv":
+        path.write_text("text\n" + "".join(f'"{text}"\n' for text in texts))
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.table({"text": texts}), path)
+    else:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "wt") as file:
+            file.writelines(json.dumps({"text": text}) + "\n" for text in texts)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.jsonl", "a.jsonl.gz", "a.parquet"])
+def test_every_format_gives_the_vectors_that_the_texts_have_together(model, tmp_path, name):
+    manifest = write_vectors([write(tmp_path / name)], tmp_path / "out", model, VectorSettings())
+    table = pq.read_table(sorted((tmp_path / "out").glob("*.parquet")))
+    expected = embed(model.encoder, model.tokenizer, TEXTS, CPU).vectors
+    assert np.abs(np.stack(table["vector"].to_numpy()) - expected).max() < 1e-5
+    assert table["vector"].type == pa.list_(pa.float32(), expected.shape[1])
+    assert table["id"].to_pylist() == [f"{name}:{number}" for number in range(1, 8)]
+    assert (manifest["texts"], manifest["cut"]) == (7, 1)
+    assert not (tmp_path / "out.partial").exists()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_npy_has_what_the_manifest_says(model, tmp_path, pooling, dtype):
+    records = [{"text": text, "key": number * 7} for number, text in enumerate(TEXTS)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    settings = VectorSettings(pooling, normalized=True, dtype=dtype)
+    write_vectors([tmp_path], tmp_path / "out", model, settings, "npy", Columns(id="key"))
+    vectors = np.load(tmp_path / "out" / "vectors.npy")
+    expected = embed(model.encoder, model.tokenizer, TEXTS, CPU, pooling).vectors
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    assert vectors.dtype == dtype
+    assert np.abs(vectors - expected).max() < (1e-5 if dtype == "float32" else 1e-3)
+    ids = [json.loads(line) for line in (tmp_path / "out" / "ids.jsonl").read_text().splitlines()]
+    assert ids == [str(number * 7) for number in range(7)]
+    manifest = read_json(tmp_path / "out" / "manifest.json")
+    assert {key: manifest[key] for key in ("pooling", "normalized", "dtype")} == {
+        "pooling": pooling,
+        "normalized": True,
+        "dtype": dtype,
+    }
+
+
+KILLED = """
+import os, signal, sys
+from maskline.inference import documents, growing
+documents.CHUNK_DOCUMENTS = 3
+append, left = growing.Growing.append, int(sys.argv.pop(1))
+def half(self, name, content):
+    global left
+    left -= 1
+    append(self, name, content if left else content[: len(content) // 2])
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+growing.Growing.append = half
+from pipeline.cli import run
+from pipeline.embed import main
+run(main)
+"""
+
+
+@pytest.mark.parametrize(("file_format", "writes"), [("npy", 4), ("parquet", 3)])
+def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tiny_project, tmp_path, file_format, writes, monkeypatch):
+    source, out = write(tmp_path / "a.txt"), tmp_path / "out"
+    model = tiny_project / "data" / "models" / "pretrained"
+    command = [sys.executable, "-c", KILLED, "WRITES", str(model), str(source), "--format", file_format, "--out"]
+
+    def embedded(folder, writes):
+        command[3] = str(writes)
+        done = subprocess.run([*command, str(folder)], cwd=ROOT, env=ENVIRONMENT, capture_output=True, check=False)
+        return done.returncode
+
+    assert embedded(out, writes) == -9
+    partial = tmp_path / "out.partial"
+    assert read_json(partial / "state.json")["counts"]["texts"] == 3 * (1 if file_format == "npy" else 2)
+    assert embedded(out, -1) == 0
+    assert embedded(tmp_path / "whole", -1) == 0
+    files = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert files == {path.name: path.read_bytes() for path in (tmp_path / "whole").iterdir()}
+    assert len(files) > 1
+
+
+def test_what_is_left_of_other_work_is_not_gone_on_with(model, tmp_path, monkeypatch):
+    class Stopped(Exception):
+        pass
+
+    def stop(count):
+        def advance(done):
+            if done == 6:
+                raise Stopped
+
+        return advance
+
+    def attempt(settings, progress=lambda _: lambda _: None):
+        return write_vectors([write(tmp_path / "a.txt")], tmp_path / "out", model, settings, "npy", progress=progress)
+
+    with pytest.raises(Stopped):
+        attempt(VectorSettings(), stop)
+    seen = []
+    attempt(VectorSettings(normalized=True), lambda count: seen.append)
+    assert seen == [0, 3, 6, 7]
+    assert np.allclose(np.linalg.norm(np.load(tmp_path / "out" / "vectors.npy"), axis=1), 1)
+
+
+def test_chunks_hold_every_document_once_and_what_fits(monkeypatch):
+    monkeypatch.setattr(documents, "CHUNK_CHARACTERS", 10)
+    texts = ["a" * size for size in (4, 6, 1, 30, 2, 2, 2, 2)]
+    found = list(chunks(Document("", "", text) for text in texts))
+    assert [[len(document.text) for document in chunk] for chunk in found] == [[4, 6], [1], [30], [2, 2, 2], [2]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", "", "a.txt has no text: leave it out"),
+        ("a.jsonl", "", "a.jsonl has no text: leave it out"),
+        ("a.csv", "text\n", "a.csv has no text: leave it out"),
+        ("a.csv", "title,body\nx,y\n", "a.csv has no column text: it has title, body"),
+        ("a.jsonl", '{"text": ["x"]}\n', "column text holds list, not text"),
+        ("a.jsonl", '{"text": "\\ud800"}\n', "a.jsonl, record 1 has half a character"),
+        ("a.doc", "x", "a.doc is none of .txt, .csv, .tsv, .jsonl, .parquet: name it as what it is"),
+        ("b/a.doc", "x", "b has no .txt, .csv, .tsv, .jsonl, .parquet files"),
+    ],
+)
+def test_what_cannot_be_read_is_told_in_one_line(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content)
+    with pytest.raises(UserError, match=message):
+        list(read_documents(find_files([path if path.parent == tmp_path else path.parent]), Columns()))
+
+
+def test_missing_files_and_names_that_repeat_are_refused(tmp_path):
+    with pytest.raises(UserError, match="a.txt is missing: correct its name"):
+        find_files([tmp_path / "a.txt"])
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+        write(tmp_path / folder / "a.txt")
+    with pytest.raises(UserError, match="several files are called a.txt"):
+        find_files([tmp_path / "x", tmp_path / "y" / "a.txt"])
+
+
+def test_a_folder_of_somebody_is_not_emptied(model, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.txt").write_text("mine")
+    with pytest.raises(UserError, match="files that no stage wrote"):
+        write_vectors([write(tmp_path / "a.txt")], tmp_path / "out", model, VectorSettings())
