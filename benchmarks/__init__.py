@@ -11,6 +11,9 @@ SUBJECTS = (
     "input_pipeline",
     "tokenize_stage",
     "inference",
+    "embedding",
+    "search",
+    "retrieval",
     "startup",
     "growth",
     "size",
@@ -18,5 +21,5 @@ SUBJECTS = (
     "dump_extraction",
 )
 """The subjects, in the order of the summary."""
-BY_NAME_ALONE = ("size",)
-"""Subjects that run only when they are named: they take many minutes, and compare maskline with no peer."""
+BY_NAME_ALONE = ("size", "retrieval")
+"""Subjects that run only when they are named: they take many minutes or data that not all have."""

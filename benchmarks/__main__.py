@@ -19,7 +19,7 @@ def main(
 ) -> None:
     """Measure maskline against what a user would run otherwise, and print a table per subject.
 
-    Without names, all subjects run but size, which takes long.
+    Without names, all subjects run but size, which takes long, and retrieval, which needs Cranfield.
 
     Reports go to reports/benchmarks; summary.json there has the rows of all subjects. Run nothing else on the machine
     at the same time.

@@ -61,9 +61,7 @@ def progress_bar(what: str) -> Iterator[Callable[[int], Callable[[int], None]]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()
-    ) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
 
         def begin(total: int) -> Callable[[int], None]:
             task = bar.add_task(what, total=total)

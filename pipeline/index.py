@@ -21,7 +21,9 @@ def main(
     model: InputDirectory = Path("data/models/pretrained"),
     out: OutputDirectory = Path("data/index"),
     ivf: Annotated[bool, typer.Option("--ivf", help="Build IVF as well, for a million documents and more.")] = False,
-    hnsw: Annotated[bool, typer.Option("--hnsw", help="Build HNSW as well: faster to search, slower to build.")] = False,
+    hnsw: Annotated[
+        bool, typer.Option("--hnsw", help="Build HNSW as well: faster to search, slower to build.")
+    ] = False,
     pooling: Annotated[Literal["mean", "cls"], typer.Option(help="What stands for a text.")] = "mean",
     language: Annotated[str, typer.Option(help="Whose words and stems BM25 counts: an ISO 639 code.")] = "en",
     column: Annotated[str, typer.Option(help="The column of a record that holds the text.")] = "text",
@@ -36,6 +38,10 @@ def main(
 
     A killed run goes on where it was when the same command is given again.
     """
+    from maskline.inference.index import check_installed
+
+    check_installed()
+
     import torch
 
     from maskline.inference.documents import Columns

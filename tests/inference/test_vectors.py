@@ -16,6 +16,7 @@ from maskline.core.storage import read_json
 from maskline.inference import documents
 from maskline.inference.documents import Columns, Document, chunks, find_files, read_documents
 from maskline.inference.embedding import embed
+from maskline.inference.growing import Growing
 from maskline.inference.vectors import VectorSettings, open_encoder, write_vectors
 from tests.project import ENVIRONMENT, ROOT
 
@@ -99,45 +100,68 @@ run(main)
 """
 
 
-@pytest.mark.parametrize(("file_format", "writes"), [("npy", 4), ("parquet", 3)])
-def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(tiny_project, tmp_path, file_format, writes, monkeypatch):
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(model, tiny_project, tmp_path):
+    """The first process is killed in the middle of its second chunk, when half of its ids are written."""
     source, out = write(tmp_path / "a.txt"), tmp_path / "out"
-    model = tiny_project / "data" / "models" / "pretrained"
-    command = [sys.executable, "-c", KILLED, "WRITES", str(model), str(source), "--format", file_format, "--out"]
+    directory = str(tiny_project / "data" / "models" / "pretrained")
 
-    def embedded(folder, writes):
-        command[3] = str(writes)
-        done = subprocess.run([*command, str(folder)], cwd=ROOT, env=ENVIRONMENT, capture_output=True, check=False)
-        return done.returncode
+    def embedded(writes):
+        arguments = [str(writes), directory, str(source), "--format", "npy", "--out", str(out)]
+        command = [sys.executable, "-c", KILLED, *arguments]
+        return subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, check=False).returncode
 
-    assert embedded(out, writes) == -9
-    partial = tmp_path / "out.partial"
-    assert read_json(partial / "state.json")["counts"]["texts"] == 3 * (1 if file_format == "npy" else 2)
-    assert embedded(out, -1) == 0
-    assert embedded(tmp_path / "whole", -1) == 0
-    files = {path.name: path.read_bytes() for path in out.iterdir()}
-    assert files == {path.name: path.read_bytes() for path in (tmp_path / "whole").iterdir()}
-    assert len(files) > 1
+    assert embedded(4) == -9
+    assert read_json(tmp_path / "out.partial" / "state.json")["counts"]["texts"] == 3
+    assert embedded(-1) == 0
+    write_vectors([source], tmp_path / "whole", model, VectorSettings(), "npy")
+    assert contents(out) == contents(tmp_path / "whole")
+    assert len(contents(out)) == 3
+
+
+@pytest.mark.parametrize("writes", range(1, 4))
+def test_parquet_that_was_half_written_is_written_again(model, tmp_path, monkeypatch, writes):
+    source = write(tmp_path / "a.txt")
+    write_vectors([source], tmp_path / "whole", model, VectorSettings())
+    append, left = Growing.append, writes
+
+    def half(self, name, content):
+        nonlocal left
+        left -= 1
+        append(self, name, content if left else content[: len(content) // 2])
+        if not left:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Growing, "append", half)
+        with pytest.raises(KeyboardInterrupt):
+            write_vectors([source], tmp_path / "out", model, VectorSettings())
+    write_vectors([source], tmp_path / "out", model, VectorSettings())
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+    assert len(contents(tmp_path / "out")) == 4
 
 
 def test_what_is_left_of_other_work_is_not_gone_on_with(model, tmp_path, monkeypatch):
-    class Stopped(Exception):
+    class StopError(Exception):
         pass
 
     def stop(count):
         def advance(done):
             if done == 6:
-                raise Stopped
+                raise StopError
 
         return advance
 
     def attempt(settings, progress=lambda _: lambda _: None):
         return write_vectors([write(tmp_path / "a.txt")], tmp_path / "out", model, settings, "npy", progress=progress)
 
-    with pytest.raises(Stopped):
+    with pytest.raises(StopError):
         attempt(VectorSettings(), stop)
     seen = []
-    attempt(VectorSettings(normalized=True), lambda count: seen.append)
+    attempt(VectorSettings(normalized=True), lambda _: seen.append)
     assert seen == [0, 3, 6, 7]
     assert np.allclose(np.linalg.norm(np.load(tmp_path / "out" / "vectors.npy"), axis=1), 1)
 
@@ -171,12 +195,12 @@ def test_what_cannot_be_read_is_told_in_one_line(tmp_path, name, content, messag
 
 
 def test_missing_files_and_names_that_repeat_are_refused(tmp_path):
-    with pytest.raises(UserError, match="a.txt is missing: correct its name"):
+    with pytest.raises(UserError, match=r"a\.txt is missing: correct its name"):
         find_files([tmp_path / "a.txt"])
     for folder in ("x", "y"):
         (tmp_path / folder).mkdir()
         write(tmp_path / folder / "a.txt")
-    with pytest.raises(UserError, match="several files are called a.txt"):
+    with pytest.raises(UserError, match=r"several files are called a\.txt"):
         find_files([tmp_path / "x", tmp_path / "y" / "a.txt"])
 
 

@@ -19,7 +19,7 @@ STEMMERS = {
     "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 """ISO 639 code -> the stemmer's name."""
-_DOTTED = str.maketrans({"I": "ı", "İ": "i"})
+_DOTTED = str.maketrans({"I": "\u0131", "\u0130": "i"})
 
 
 def analyzer(language: str) -> Callable[[str], list[str]]:

@@ -1,7 +1,7 @@
 """Files that grow by whole chunks, so that work that was killed goes on with the same bytes.
 
-They lie in a folder beside the one that they are for, `NAME.partial`, until all is done. `state.json` there says how long
-each file was after the last whole chunk: what lies beyond was cut short, and is cut off.
+They lie in a folder beside the one that they are for, `NAME.partial`, until all is done. `state.json` there says how
+long each file was after the last whole chunk: what lies beyond was cut short, and is cut off.
 """
 
 import os
@@ -90,9 +90,7 @@ class Growing:
         """Keep what was appended, as a whole chunk that adds `counts`."""
         for name, count in counts.items():
             self.counts[name] = self.counts.get(name, 0) + count
-        write_json(
-            self.directory / STATE, {"identity": self._identity, "counts": self.counts, "files": self._files}
-        )
+        write_json(self.directory / STATE, {"identity": self._identity, "counts": self.counts, "files": self._files})
 
     def finish(self, manifest: Mapping[str, Any], *, without: tuple[str, ...] = ()) -> None:
         """Move what is there to its place, but for the files `without`, and write the manifest there."""

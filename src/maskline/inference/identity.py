@@ -18,7 +18,9 @@ def hashes_of(directory: Path) -> dict[str, str]:
         raise UserError(f"{directory} is no model ({MANIFEST} is missing): name a directory that a stage wrote")
     try:
         files = {name: entry["sha256"] for name, entry in read_json(directory / MANIFEST)["files"].items()}
-        model = {name: digest for name, digest in files.items() if name == "config.json" or name.endswith(".safetensors")}
+        model = {
+            name: digest for name, digest in files.items() if name == "config.json" or name.endswith(".safetensors")
+        }
         return {"model": fingerprint(model), "tokenizer": files[TOKENIZER]}
     except (LookupError, TypeError, AttributeError):
         raise UserError(f"{directory / MANIFEST} is not that of a model: name a directory of one") from None

@@ -6,12 +6,14 @@ written after each, so that a build that was killed goes on; both hold all vecto
 
 import json
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maskline.core.errors import UserError
 from maskline.core.storage import atomic
 
 VECTORS = "vectors.npy"
@@ -28,6 +30,17 @@ CONSTRUCTION = 100
 LIST_SAMPLE = 64
 """Vectors per list that the lists of IVF are learned from."""
 SEED = 1234
+
+
+def check_installed() -> None:
+    """Check that the extra `search` is installed.
+
+    Raises:
+        UserError: it is not.
+    """
+    missing = [name for name in ("bm25s", "faiss", "Stemmer") if find_spec(name) is None]
+    if missing:
+        raise UserError(f"{', '.join(missing)} is not installed: pip install -c constraints.txt -e '.[search]'")
 
 
 def build(directory: Path, kinds: tuple[str, ...]) -> None:

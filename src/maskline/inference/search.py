@@ -11,7 +11,7 @@ from maskline.core.errors import UserError
 from maskline.core.storage import MANIFEST, read_json
 from maskline.inference.analysis import analyzer
 from maskline.inference.identity import hashes_of
-from maskline.inference.index import BLOCK, BM25, INDEXES, VECTORS
+from maskline.inference.index import BLOCK, BM25, INDEXES, VECTORS, check_installed
 
 SNIPPETS, ENDS = "documents.jsonl", "documents.npy"
 """Id, title and snippet of each document, and where its line ends."""
@@ -50,19 +50,19 @@ class SearchIndex:
         """Open the index in `directory`.
 
         Raises:
-            UserError: it is no whole index.
+            UserError: it is no whole index, or the extra `search` is not installed.
         """
+        check_installed()
         import bm25s
 
         self.directory = directory
         self.manifest = _read_manifest(directory)
         self.count: int = self.manifest["texts"]
         self.methods = tuple(name for name in METHODS if name not in {"ivf", "hnsw"} or name in self.manifest["kinds"])
-        self._vectors = np.load(directory / VECTORS, mmap_mode="r")
+        self._nearest = Nearest(directory, np.load(directory / VECTORS, mmap_mode="r"))
         self._ends = np.load(directory / ENDS, mmap_mode="r")
         self._bm25 = bm25s.BM25.load(directory / INDEXES / BM25, mmap=True)
         self._words = analyzer(self.manifest["language"])
-        self._approximate: dict[str, Any] = {}
 
     def check_model(self, directory: Path) -> None:
         """Check that the model in `directory` and its tokenizer are those of the index.
@@ -98,41 +98,16 @@ class SearchIndex:
             return self._by_words(query, k)
         assert vector is not None
         if method != "fused":
-            return self._by_vector(method, vector, k)
+            return self._nearest.ranking(method, vector, k)
         depth = min(max(k, DEPTH), self.count)
         nearest = next(name for name in ("hnsw", "ivf", "flat") if name in self.methods)
-        return fuse([self._by_words(query, depth)[0], self._by_vector(nearest, vector, depth)[0]], k)
+        return fuse([self._by_words(query, depth)[0], self._nearest.ranking(nearest, vector, depth)[0]], k)
 
     def _by_words(self, query: str, k: int) -> Ranking:
         numbers = self._bm25.get_tokens_ids(self._words(query))
         if not numbers:
             return np.empty(0, np.int64), np.empty(0, np.float32)
         return best(self._bm25.get_scores_from_ids(numbers), k, above=0)
-
-    def _by_vector(self, method: str, vector: NDArray[np.float32], k: int) -> Ranking:
-        import faiss
-
-        query = np.ascontiguousarray(vector[None], np.float32)
-        if method == "flat":
-            scores, rows = [], []
-            for start in range(0, self.count, BLOCK):
-                block = self._vectors[start : start + BLOCK]
-                found = faiss.knn(query, block, min(k, len(block)), metric=faiss.METRIC_INNER_PRODUCT)
-                scores.append(found[0][0])
-                rows.append(found[1][0] + start)
-            joined = np.concatenate(rows)
-            order, values = best(np.concatenate(scores), k)
-            return joined[order], values
-        if method not in self._approximate:
-            self._approximate[method] = _open_approximate(self.directory / INDEXES / f"{method}.faiss")
-        index = self._approximate[method]
-        if method == "hnsw":
-            index.hnsw.efSearch = max(CANDIDATES, k)
-        else:
-            index.nprobe = PROBES
-        values, ids = index.search(query, k)
-        there = ids[0] >= 0  # fewer than k were near
-        return ids[0][there], values[0][there]
 
     def hits(self, ranking: Ranking) -> list[Hit]:
         """Return the documents of a ranking."""
@@ -142,6 +117,41 @@ class SearchIndex:
                 file.seek(int(self._ends[row - 1]) if row else 0)
                 found.append(Hit(*json.loads(file.readline()), float(score)))
         return found
+
+
+class Nearest:
+    """Vectors that are searched by cosine."""
+
+    def __init__(self, directory: Path, vectors: NDArray[np.float32]) -> None:
+        """Take `vectors`, (N, D) of length 1, and what is built over them in `directory`."""
+        self._directory = directory
+        self._vectors = vectors
+        self._approximate: dict[str, Any] = {}
+
+    def ranking(self, method: str, vector: NDArray[np.float32], k: int) -> Ranking:
+        """Return at most `k` rows that are nearest to `vector`, (D,), and their cosines; `flat` finds all of them."""
+        import faiss
+
+        query = np.ascontiguousarray(vector[None], np.float32)
+        if method == "flat":
+            scores, rows = [], []
+            for start in range(0, len(self._vectors), BLOCK):
+                block = self._vectors[start : start + BLOCK]
+                found = faiss.knn(query, block, min(k, len(block)), metric=faiss.METRIC_INNER_PRODUCT)
+                scores.append(found[0][0])
+                rows.append(found[1][0] + start)
+            order, values = best(np.concatenate(scores), k)
+            return np.concatenate(rows)[order], values
+        if method not in self._approximate:
+            self._approximate[method] = _open_approximate(self._directory / INDEXES / f"{method}.faiss")
+        index = self._approximate[method]
+        if method == "hnsw":
+            index.hnsw.efSearch = max(CANDIDATES, k)
+        else:
+            index.nprobe = PROBES
+        values, ids = index.search(query, k)
+        there = ids[0] >= 0  # fewer than k were near
+        return ids[0][there], values[0][there]
 
 
 def _open_approximate(path: Path) -> Any:

@@ -1,4 +1,4 @@
-"""Files of texts as files of vectors, at any size: what is in memory is one chunk of texts, its tokens and its vectors."""
+"""Files of texts as files of vectors, at any size: in memory is one chunk of texts, its tokens and vectors."""
 
 import io
 import json
