@@ -52,8 +52,9 @@ def row(directory: Path, texts: list[str]) -> Row:
 
 def sentence_transformer(directory: Path) -> Any:
     """Return the model in `directory` as sentence-transformers loads it, with the mean of its tokens."""
-    from sentence_transformers import SentenceTransformer, models
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
-    transformer = models.Transformer(str(directory))
-    pooling = models.Pooling(transformer.get_word_embedding_dimension(), "mean")
+    transformer = Transformer(str(directory))
+    pooling = Pooling(transformer.get_embedding_dimension(), "mean")
     return SentenceTransformer(modules=[transformer, pooling], device="cpu")

@@ -114,7 +114,7 @@ def search_all(
     index = SearchIndex(folder / "index")
     with QueryEncoder(model, "mean") as encoder:
         vectors, _ = encoder.vectors(list(queries.values()))
-    found = {}
+    found: dict[str, tuple[Run, list[float]]] = {}
     for method in index.methods:
         run: dict[str, dict[str, float]] = {}
         seconds = []

@@ -25,7 +25,7 @@ QUERIES = 200
 K = 10
 RECALL = 0.95
 SPREAD = 1.0
-"""Length of what a vector differs by from its centre, which has the length 1."""
+"""How far vectors lie from their centre, as a multiple of how far centres lie from 0."""
 PER_CENTRE = 100
 BREADTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 """What the curve is drawn over: lists that IVF looks through, candidates of HNSW."""

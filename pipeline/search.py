@@ -30,8 +30,9 @@ def main(
         raise UserError("the query is not UTF-8: check the encoding of the terminal")
     with ExitStack() as stack:
         opened = SearchIndex(index)
+        opened.check(method, query)
         vector = None
-        if method != "bm25" and query.strip():
+        if method != "bm25":
             opened.check_model(model)
             vectors, cut = stack.enter_context(QueryEncoder(model, opened.manifest["pooling"])).vectors([query])
             vector = vectors[0]

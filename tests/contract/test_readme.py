@@ -52,6 +52,10 @@ VERIFIED = {
     "python -m pipeline.results": RUN,
     'python -m pipeline.encode "a crane is flying"': RUN,
     'python -m pipeline.encode "a crane driver came" "he just left"': RUN,
+    "python -m pipeline.embed data/models/pretrained data/corpus --normalize": RUN,
+    "python -m pipeline.index --hnsw": RUN,
+    'python -m pipeline.search "the capital of a kingdom" --method bm25 --k 3': RUN,
+    'python -m pipeline.search "the capital of a kingdom" --k 3': RUN,
     "dvc exp run -S corpus.language=fr": ONLINE,
     "dvc exp run -S corpus.source=hub -S corpus.language=ar -S corpus.hub.config=20231101.ar "
     "-S corpus.hub.max_articles=50000": ONLINE,
@@ -161,6 +165,10 @@ def test_a_command_runs(command, project):
         assert done.stdout.endswith("reports/figures/sentiment-finetuning.png\n")
     elif "fill_mask" in command:
         assert "probability" in done.stdout
+    elif "pipeline.embed" in command or "pipeline.index" in command:
+        assert re.fullmatch(r"[\d,]+ vectors of \d+ numbers in data/(vectors|index)\n", done.stdout)
+    elif "pipeline.search" in command:
+        assert re.match(r"(\d\. .+ \(\d\.\d{4}\)\n   .+\n){1,3}", done.stdout)
     elif "encode" in command:
         assert "[CLS]" in done.stdout
     elif "mlm-only" in command:

@@ -68,7 +68,7 @@ def after(stage):
             ],
             {"plot"},
         ),
-        (["inference/fill.py", "inference/embedding.py"], set()),
+        (["inference/fill.py", "inference/embedding.py", "inference/vectors.py", "inference/index.py"], set()),
         (["settings/params.py", "settings/files.py", "settings/presets.py"], set()),
     ],
 )

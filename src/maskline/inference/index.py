@@ -59,10 +59,10 @@ def build_approximate(path: Path, kind: str, vectors: NDArray[np.float32]) -> No
     """Write the index of `kind` over `vectors`, (N, D) of length 1, to `path`, or go on with the one there."""
     import faiss
 
-    index = faiss.read_index(str(path)) if path.exists() else _new(kind, vectors)
+    index: Any = faiss.read_index(str(path)) if path.exists() else _new(kind, vectors)
     for start in range(index.ntotal, len(vectors), BLOCK):
         if kind == "hnsw":  # so that a graph that was read again goes on as one that was not
-            index.hnsw.rng = faiss.RandomGenerator(SEED + start)
+            index.hnsw.rng = faiss.RandomGenerator(SEED + start)  # type: ignore[attr-defined]
         index.add(np.ascontiguousarray(vectors[start : start + BLOCK]))
         with atomic(path) as temporary:
             faiss.write_index(index, str(temporary))
@@ -73,6 +73,7 @@ def _new(kind: str, vectors: NDArray[np.float32]) -> Any:
     import faiss
 
     count, dimensions = vectors.shape
+    index: Any
     if kind == "hnsw":
         index = faiss.IndexHNSWFlat(dimensions, LINKS, faiss.METRIC_INNER_PRODUCT)
         index.hnsw.efConstruction = CONSTRUCTION

@@ -77,6 +77,17 @@ class SearchIndex:
                     f"{directory} ({digest[:12]}): name that one with --model, or make the index anew"
                 )
 
+    def check(self, method: str, query: str) -> None:
+        """Check that the index can be asked for `query` by `method`.
+
+        Raises:
+            UserError: the query is empty, or the index has not what `method` needs.
+        """
+        if not query.strip():
+            raise UserError('the query is empty: give words, such as "bridges of iron"')
+        if method not in self.methods:
+            raise UserError(f"{self.directory} has no {method}: it has {', '.join(self.methods)}; index again with it")
+
     def ranking(self, method: str, query: str, vector: NDArray[np.float32] | None, k: int) -> Ranking:
         """Return the best documents for a query, at most `k`; without a word of the query, BM25 finds none.
 
@@ -89,10 +100,7 @@ class SearchIndex:
         Raises:
             UserError: the query is empty, or the index has not what `method` needs.
         """
-        if not query.strip():
-            raise UserError('the query is empty: give words, such as "bridges of iron"')
-        if method not in self.methods:
-            raise UserError(f"{self.directory} has no {method}: it has {', '.join(self.methods)}; index again with it")
+        self.check(method, query)
         k = min(k, self.count)
         if method == "bm25":
             return self._by_words(query, k)
@@ -115,7 +123,8 @@ class SearchIndex:
         with (self.directory / SNIPPETS).open("rb") as file:
             for row, score in zip(*ranking, strict=True):
                 file.seek(int(self._ends[row - 1]) if row else 0)
-                found.append(Hit(*json.loads(file.readline()), float(score)))
+                id_, title, text = json.loads(file.readline())
+                found.append(Hit(id_, title, text, float(score)))
         return found
 
 
@@ -167,10 +176,10 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
     manifest = read_json(directory / MANIFEST)
     try:
         whole = all((directory / name).stat().st_size == one["bytes"] for name, one in manifest["files"].items())
-        needed = manifest["kinds"], manifest["language"], manifest["texts"]
+        whole = whole and all(name in manifest for name in ("kinds", "language", "pooling", "texts"))
     except (OSError, LookupError, TypeError, AttributeError):
-        whole, needed = False, ()
-    if not whole or not needed:
+        whole = False
+    if not whole:
         raise UserError(f"{directory} is no whole index: make it anew with `python -m pipeline.index`")
     return dict(manifest)
 
