@@ -168,7 +168,7 @@ def test_a_command_runs(command, project):
     elif "pipeline.embed" in command or "pipeline.index" in command:
         assert re.fullmatch(r"[\d,]+ vectors of \d+ numbers in data/(vectors|index)\n", done.stdout)
     elif "pipeline.search" in command:
-        assert re.match(r"(\d\. .+ \(\d\.\d{4}\)\n   .+\n){1,3}", done.stdout)
+        assert re.match(r"(\d\. .+ \(\d+\.\d{4}\)\n   .+\n){1,3}", done.stdout)
     elif "encode" in command:
         assert "[CLS]" in done.stdout
     elif "mlm-only" in command:
