@@ -19,7 +19,11 @@ from maskline.inference.documents import Columns, Document, chunks, find_files, 
 from maskline.inference.embedding import embed
 from maskline.inference.growing import Growing
 from maskline.inference.vectors import VectorSettings, open_encoder, write_vectors
+from maskline.model.directory import TokenizerFiles, export
+from maskline.model.heads import PretrainingModel
+from maskline.tokenization.model_files import files_for_model
 from tests.project import ENVIRONMENT, ROOT
+from tests.tiny import MODERNBERT, VOCAB_SIZE, tiny_params, write_tokenizer
 
 CPU = torch.device("cpu")
 TEXTS = ["a river", "", "the painter sees the garden of city", "مرحبا [SEP] x", "the " * 60, "engine", "b"]
@@ -208,3 +212,14 @@ def test_a_folder_of_somebody_is_not_emptied(model, tmp_path):
     (tmp_path / "out" / "thesis.txt").write_text("mine")
     with pytest.raises(UserError, match="files that no stage wrote"):
         write_vectors([write(tmp_path / "a.txt")], tmp_path / "out", model, VectorSettings())
+
+
+def test_a_modernbert_gives_vectors_too(tmp_path):
+    params = tiny_params(MODERNBERT).model
+    files = TokenizerFiles(*files_for_model(write_tokenizer(tmp_path / "tokenizer"), params.max_positions))
+    export(tmp_path / "model", PretrainingModel(params, VOCAB_SIZE), "ModernBertForMaskedLM", files, "", {})
+    (tmp_path / "a.txt").write_text("a\nb\n")
+    manifest = write_vectors(
+        [tmp_path / "a.txt"], tmp_path / "out", open_encoder(tmp_path / "model", CPU), VectorSettings()
+    )
+    assert (manifest["texts"], manifest["dimensions"]) == (2, params.hidden)
