@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -142,6 +142,29 @@ def say(line: str, *, err: bool = False, indent: int = 2) -> None:
     stream = sys.stderr if err else sys.stdout
     line = printable(line)
     typer.echo(wrapped(line, shutil.get_terminal_size().columns, indent) if stream.isatty() else line, err=err)
+
+
+def say_written(manifest: Mapping[str, Any], out: Path) -> None:
+    """Say how many texts have vectors, and how many of them the model did not read to the end."""
+    typer.echo(f"{manifest['texts']:,} vectors of {manifest['dimensions']:,} numbers in {out}")
+    if cut := manifest["cut"]:
+        typer.echo(f"{cut:,} of {manifest['texts']:,} texts are longer than the model reads and were cut", err=True)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int], Callable[[int], None]]]:
+    """Give what shows on a terminal how many of all are done, and how long the rest will take."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+
+        def begin(total: int) -> Callable[[int], None]:
+            task = bar.add_task(what, total=total)
+            return lambda done: bar.update(task, completed=done)
+
+        yield begin
 
 
 def counted(title: str, counts: Mapping[str, int | Mapping[str, int]]) -> str:

@@ -1,14 +1,11 @@
 """Write the vectors that a model makes of the texts in files."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from pipeline.cli import OutputDirectory, run
+from pipeline.cli import OutputDirectory, progress_bar, run, say_written
 
 
 def main(
@@ -45,29 +42,6 @@ def main(
     with progress_bar("texts") as progress:
         manifest = write_vectors(files, out, opened, settings, file_format, Columns(column, id_column), progress)
     say_written(manifest, out)
-
-
-def say_written(manifest: dict[str, int], out: Path) -> None:
-    """Say how many texts have vectors, and how many of them the model did not read to the end."""
-    typer.echo(f"{manifest['texts']:,} vectors of {manifest['dimensions']:,} numbers in {out}")
-    if cut := manifest["cut"]:
-        typer.echo(f"{cut:,} of {manifest['texts']:,} texts are longer than the model reads and were cut", err=True)
-
-
-@contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int], Callable[[int], None]]]:
-    """Give what shows on a terminal how many of all are done, and how long the rest will take."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
-
-        def begin(total: int) -> Callable[[int], None]:
-            task = bar.add_task(what, total=total)
-            return lambda done: bar.update(task, completed=done)
-
-        yield begin
 
 
 if __name__ == "__main__":

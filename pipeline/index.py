@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from pipeline.cli import InputDirectory, OutputDirectory, run
-from pipeline.embed import progress_bar, say_written
+from pipeline.cli import InputDirectory, OutputDirectory, progress_bar, run, say_written
 
 
 def main(
