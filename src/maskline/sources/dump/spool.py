@@ -5,7 +5,7 @@ third, since decompressing is slow. The file has a third of the size of the XML 
 ends the process.
 """
 
-import pickle
+import json
 import struct
 from collections.abc import Iterator
 from tempfile import TemporaryFile
@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from maskline.core.errors import UserError
 from maskline.sources.dump.download import DOWNLOADS
-from maskline.sources.dump.pages import SitePage
+from maskline.sources.dump.pages import Page, SitePage
+from maskline.sources.dump.siteinfo import Site
 
 _LENGTHS = struct.Struct("<QQ")  # bytes compressed, and bytes
 
@@ -27,6 +28,7 @@ class Spool:
         DOWNLOADS.mkdir(parents=True, exist_ok=True)
         self._file = TemporaryFile(dir=DOWNLOADS)  # noqa: SIM115  # closed by `__exit__`
         self._codec = pa.Codec("zstd", 1)
+        self._numbers: dict[Site, int] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -40,7 +42,8 @@ class Spool:
         Raises:
             UserError: the disk is full.
         """
-        content = pickle.dumps(batch, pickle.HIGHEST_PROTOCOL)
+        numbered = [(self._numbers.setdefault(site, len(self._numbers)), *page) for site, page in batch]
+        content = json.dumps(numbered).encode()
         compressed = self._codec.compress(content, asbytes=True)
         try:
             self._file.write(_LENGTHS.pack(len(compressed), len(content)))
@@ -53,8 +56,9 @@ class Spool:
 
     def batches(self) -> Iterator[list[SitePage]]:
         """Yield the batches in their order."""
+        sites = list(self._numbers)
         self._file.seek(0)
         while head := self._file.read(_LENGTHS.size):
             compressed, size = _LENGTHS.unpack(head)
             content = self._codec.decompress(self._file.read(compressed), size, asbytes=True)
-            yield pickle.loads(content)  # noqa: S301  # nobody else has the file
+            yield [(sites[number], Page(*page)) for number, *page in json.loads(content)]
