@@ -132,6 +132,7 @@ def test_the_network_starts_from_the_best_epoch_on_texts(mine, monkeypatch):
 
 def test_the_texts_are_learned(mine):
     tune(settings(**RATES | {"text_epochs": 6}), paths(mine))
+    assert [path.stem for path in (mine.parent / ".timings").iterdir()] == ["finetune@sentiment"]  # of texts and labels
     losses = [row["mlm_loss"] for row in read_json(mine / "tuned" / "reports" / "metrics.json")["texts"]]
     assert min(losses[1:]) < losses[0] - 0.05
 

@@ -472,7 +472,7 @@ def fields(section, prefix=""):
     "key",
     [
         *(key for key, annotation in fields(Params) if annotation is not bool and not key.startswith("task_settings")),
-        *(f"model__{key}" for key in Bert.model_fields.keys() - ModelParams.model_fields.keys()),
+        *(f"model__{key}" for key in Bert.model_fields if key not in ModelParams.model_fields),
         *(f"sentiment:{key}" for key, annotation in fields(ClassificationSettings) if annotation is not bool),
     ],
 )

@@ -95,7 +95,9 @@ def finetune(
     stage = f"{'finetune' if paths.pretrained else 'scratch'} {name}"
     is_main = distributed.rank() == 0
     identity = _identity(stage, settings, recipe, paths)
-    texts = learn_texts(name, objective, settings, recipe, paths) if recipe.text_epochs and paths.pretrained else None
+    texts, seconds = None, 0.0
+    if recipe.text_epochs and paths.pretrained:
+        texts, seconds = learn_texts(name, objective, settings, recipe, paths)
     with (
         process_reporter(stage, steps, settings.compute) as reporter,
         ResumableRun(identity, reporter.say, exclusive=is_main) as run,
@@ -115,7 +117,7 @@ def finetune(
             _export(name, task, objective.model, settings, recipe, paths, dataset.manifest, best, identity)
             size = {**parameters(objective.model), "bytes": weights_bytes(paths.model)}
             write_reports(paths.reports, result.progress, objective, steps, dataset, texts, size)
-            write_timing(stage, result.progress.seconds)
+            write_timing(stage, seconds + result.progress.seconds)
             run.finish()
 
 
@@ -166,11 +168,11 @@ def _leave_encoder(model: EncoderModel, recipe: FinetuneParams, seed: int) -> No
 
 def learn_texts(
     name: str, objective: FinetuningObjective, settings: FinetuningSettings, recipe: FinetuneParams, paths: Paths
-) -> list[Metrics]:
+) -> tuple[list[Metrics], float]:
     """Go on with masked tokens on the texts of the task `name`, and give its encoder to the network of `objective`.
 
     An interrupted run goes on. Returned are the scores on the texts of the validation split, before it and after each
-    epoch.
+    epoch, and the seconds that it took.
 
     Raises:
         UserError: the pretrained model has no head for masked tokens, training diverged, or it was interrupted.
@@ -203,11 +205,10 @@ def learn_texts(
         loaders = choose_loaders(settings.compute, objective.device)
         result = train(texts, recipe, steps, cadence, settings.seed, run, reporter, loaders)
         if distributed.rank() == 0:
-            write_timing(stage, result.progress.seconds)
             run.finish()
     model.load_state_dict(result.best_weights)
     from_hugging_face(objective.model, to_hugging_face(model))  # the encoder, and a head that both have
-    return [before, *result.progress.validation]
+    return [before, *result.progress.validation], result.progress.seconds
 
 
 def cadence_of(recipe: FinetuneParams, objective: FinetuningObjective) -> Cadence:
