@@ -64,6 +64,8 @@ def test_the_best_pretrained_model_is_scored(monkeypatch):
         "tokenizer": DATA / "tokenizer",
         "model": MODELS / "pretrained",
         "reports": REPORTS / "evaluate",
+        "also": None,
+        "init_from": None,
     }
     assert (samples, named) == (3, {"nsp": False})
 
@@ -91,7 +93,7 @@ def test_sentences_and_words_are_those_of_the_language_of_the_corpus(monkeypatch
     settings = load()
     assert named == {"language": "de", "shard_tokens": settings.tokenize.shard_tokens, "workers": 1}
     values, _ = called(monkeypatch, vocabulary, "learn", tokenizer.main)
-    assert values == (settings.tokenizer, "de", DATA / "corpus", DATA / "tokenizer", REPORTS / "tokenizer")
+    assert values == (settings.tokenizer, "de", DATA / "corpus", DATA / "tokenizer", REPORTS / "tokenizer", None)
 
 
 def test_both_stages_of_training_have_the_seed_of_the_run():

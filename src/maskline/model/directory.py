@@ -181,10 +181,12 @@ def _model_params(config: Mapping[str, Any]) -> ModelParams:
     return architecture_of(name).params(config)
 
 
-def load_pretraining_model(directory: Path, stage: str = "pretrain", *, dropout: float = 0.0) -> PretrainingModel:
+def load_pretraining_model(
+    directory: Path, stage: str = "pretrain", *, dropout: float | None = None
+) -> PretrainingModel:
     """Return the pretrained model in `directory`, which `stage` wrote; what was trained without NSP lacks its head.
 
-    `dropout` is that of further training.
+    `dropout` is that of further training; None: what it was trained with.
 
     Raises:
         UserError: the directory is incomplete or damaged, or holds a fine-tuned model.
@@ -192,7 +194,8 @@ def load_pretraining_model(directory: Path, stage: str = "pretrain", *, dropout:
     saved = read_model(directory, stage)
     if not any(name.startswith(saved.names.mlm) for name in saved.weights):
         raise UserError(f"{directory} has no masked-language-model head: give the directory of a pretrained model")
-    model = PretrainingModel(saved.params.model_copy(update={"dropout": dropout}), saved.vocab_size)
+    params = saved.params if dropout is None else saved.params.model_copy(update={"dropout": dropout})
+    model = PretrainingModel(params, saved.vocab_size)
     saved.copy_into(model, may_lack=(*saved.names.pooler, *saved.names.nsp))
     return model
 
