@@ -1,8 +1,6 @@
 """Fine-tuning that leaves the encoder as it is."""
 
-import os
 import shutil
-import signal
 
 import pytest
 import torch
@@ -36,20 +34,12 @@ def chosen(method, **changes):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_same_command_gives_the_same_bytes_and_an_interrupted_one_goes_on(mine, monkeypatch, method):
+def test_the_same_command_gives_the_same_bytes_and_an_interrupted_one_goes_on(mine, stop_at, method):
     tune(chosen(method), paths(mine, "whole"))
     shutil.rmtree(mine.parent / ".runs")
-    real = FinetuningObjective.microbatches
-    updates, stop_at = [], [9, 21]  # within the first of two epochs, and within the second
-
-    def stopping(objective, step):
-        updates.append(step)
-        if len(updates) in stop_at:
-            os.kill(os.getpid(), signal.SIGINT)
-        return real(objective, step)
-
-    monkeypatch.setattr(FinetuningObjective, "microbatches", stopping)
-    for stop in stop_at:
+    stops = (9, 21)  # within the first of two epochs, and within the second
+    updates = stop_at(FinetuningObjective, *stops)
+    for stop in stops:
         with pytest.raises(UserError, match=rf"interrupted after step {stop} of"):
             tune(chosen(method), paths(mine))
     tune(chosen(method), paths(mine))

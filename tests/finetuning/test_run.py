@@ -182,20 +182,12 @@ def test_what_is_to_be_learned_is_learned(mine, optimizer, matrix_lr, start):
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_the_same_command_gives_the_same_bytes_and_an_interrupted_one_goes_on(mine, monkeypatch, capsys, start):
+def test_the_same_command_gives_the_same_bytes_and_an_interrupted_one_goes_on(mine, stop_at, capsys, start):
     tune(settings(), paths(mine, "whole", start))
     shutil.rmtree(mine.parent / ".runs")
-    real = FinetuningObjective.microbatches
-    updates, stop_at = [], [9, 21]  # within the first of two epochs, and within the second
-
-    def stopping(objective, step):
-        updates.append(step)
-        if len(updates) in stop_at:
-            os.kill(os.getpid(), signal.SIGINT)
-        return real(objective, step)
-
-    monkeypatch.setattr(FinetuningObjective, "microbatches", stopping)
-    for stop in stop_at:
+    stops = (9, 21)  # within the first of two epochs, and within the second
+    updates = stop_at(FinetuningObjective, *stops)
+    for stop in stops:
         with pytest.raises(UserError, match=rf"interrupted after step {stop} of \d+; run the same command to go on"):
             tune(settings(), paths(mine, start=start))
         for name in ("train.csv", "validation.csv"):

@@ -1,8 +1,6 @@
 """Going on with masked tokens before the labels: what is masked, what is kept, what an interruption leaves."""
 
-import os
 import shutil
-import signal
 
 import numpy as np
 import pytest
@@ -147,19 +145,12 @@ def test_dropout_is_that_of_the_recipe(mine, monkeypatch):
         tune(settings(dropout=0.25, **RATES), paths(mine))
 
 
-def test_an_interrupted_run_goes_on_and_gives_the_same_bytes(mine, monkeypatch, capsys):
+def test_an_interrupted_run_goes_on_and_gives_the_same_bytes(mine, stop_at, capsys):
     tune(settings(**RATES), paths(mine, "whole"))
     shutil.rmtree(mine.parent / ".runs")
-    real, updates = TextsObjective.microbatches, []
-
-    def stopping(objective, step):
-        updates.append(step)
-        if len(updates) in {4, 19}:
-            os.kill(os.getpid(), signal.SIGINT)
-        return real(objective, step)
-
-    monkeypatch.setattr(TextsObjective, "microbatches", stopping)
-    for stop in (4, 19):
+    stops = (4, 19)  # within the first of two epochs, and within the second
+    updates = stop_at(TextsObjective, *stops)
+    for stop in stops:
         with pytest.raises(UserError, match=f"interrupted after step {stop} of"):
             tune(settings(**RATES), paths(mine))
     tune(settings(**RATES), paths(mine))

@@ -16,32 +16,16 @@ from maskline.training import distributed
 from maskline.training.loop import Metrics
 
 
-class FinetuningObjective:
-    """The loss of a task; the epoch with the best score on the validation split is kept."""
+class ExamplesInOrder:
+    """Which examples an update takes: each once an epoch, in an order of its own, those of nearly one length together.
 
-    loss_names: tuple[str, ...] = ("loss",)
-    train_columns: tuple[str, ...] = ("step", "epoch", "tokens", "lr", "loss", "grad_norm")
+    It has what the training loop asks of any objective whose updates are made so.
+    """
 
-    def __init__(
-        self,
-        task: AnyTask,
-        model: EncoderModel,
-        training: Encoded,
-        validation: Encoded,
-        recipe: FinetuneParams,
-        seed: int,
-        device: torch.device,
-    ) -> None:
-        self.task = task
-        self.model = model
-        self.training = training
-        self.validation = validation
-        self.micro_batch = recipe.micro_batch
-        self.device = device
-        self.sizes = training.sizes
-        self.order = Order(self.sizes, recipe.global_batch, seed)
+    def __init__(self, sizes: NDArray[np.int64], global_batch: int, seed: int) -> None:
+        self.sizes = sizes
+        self.order = Order(sizes, global_batch, seed)
         self.steps_per_epoch = self.order.batches_per_epoch
-        self.validation_columns: tuple[str, ...] = ("step", "epoch", "loss", *task.metrics)
 
     def updates(self, epochs: int) -> int:
         """Return how many updates see every example `epochs` times."""
@@ -57,22 +41,50 @@ class FinetuningObjective:
 
     def examples(self, step: int) -> list[int]:
         """Return the numbers of the examples of update `step`."""
-        rows: list[int] = self._rows(step).tolist()
+        rows: list[int] = self.rows(step)[1].tolist()
         return rows
 
-    def _rows(self, step: int) -> NDArray[np.int64]:
-        rows = self.order.at(*self.order.positions(step))
-        return rows[np.argsort(self.sizes[rows], kind="stable")]
-
-    def microbatches(self, step: int) -> list[Any]:
-        """Return this process's share of update `step`."""
-        rows = self._rows(step)
-        parts = microbatch_slices(len(rows), self.micro_batch, distributed.rank(), distributed.ranks())
-        return [self.task.batch(self.training, rows[part]) for part in parts]
+    def rows(self, step: int) -> tuple[int, NDArray[np.int64]]:
+        """Return the epoch of update `step`, counted from 0, and its examples in order of length."""
+        epoch, positions = self.order.positions(step)
+        rows = self.order.at(epoch, positions)
+        return epoch, rows[np.argsort(self.sizes[rows], kind="stable")]
 
     def scheduled(self, step: int) -> dict[str, Any]:  # noqa: ARG002
         """Return nothing: the learning rate alone has a schedule."""
         return {}
+
+
+class FinetuningObjective(ExamplesInOrder):
+    """The loss of a task; the epoch with the best score on the validation split is kept."""
+
+    loss_names: tuple[str, ...] = ("loss",)
+    train_columns: tuple[str, ...] = ("step", "epoch", "tokens", "lr", "loss", "grad_norm")
+
+    def __init__(
+        self,
+        task: AnyTask,
+        model: EncoderModel,
+        training: Encoded,
+        validation: Encoded,
+        recipe: FinetuneParams,
+        seed: int,
+        device: torch.device,
+    ) -> None:
+        super().__init__(training.sizes, recipe.global_batch, seed)
+        self.task = task
+        self.model = model
+        self.training = training
+        self.validation = validation
+        self.micro_batch = recipe.micro_batch
+        self.device = device
+        self.validation_columns: tuple[str, ...] = ("step", "epoch", "loss", *task.metrics)
+
+    def microbatches(self, step: int) -> list[Any]:
+        """Return this process's share of update `step`."""
+        _, rows = self.rows(step)
+        parts = microbatch_slices(len(rows), self.micro_batch, distributed.rank(), distributed.ranks())
+        return [self.task.batch(self.training, rows[part]) for part in parts]
 
     def targets(self, microbatch: Any) -> dict[str, float]:
         """Return what the loss of a microbatch is divided by, and its tokens."""

@@ -87,8 +87,9 @@ def score(
     }
     predictions: dict[Start, dict[str, Any]] = {}
     for start, directory in models.items():
-        model = load_model(task, directory, f"{STAGES[start]}@{name}", data, pretrained).to(device)
-        check_tokenizer(directory, tokenizer, f"{STAGES[start]}@{name}")
+        stage = f"{STAGES[start]}@{name}"
+        model = load_model(task, directory, stage, data, pretrained).to(device)
+        check_tokenizer(directory, tokenizer, stage)
         predictions[start] = {split: task.predict(model, part, device) for split, part in encoded.items()}
     check_start(models["pretrained"], f"{STAGES['pretrained']}@{name}", pretrained, pretrained_by)
     encoder = Pretrained(pretrained, pretrained_by, loaded, device)
@@ -98,25 +99,14 @@ def score(
         )
         for split, part in encoded.items()
     }
-    test = outcomes.pop("test")
-    fresh_directory(report)
-    _write_tables(report, name, test)
-    for split, outcome in outcomes.items():
-        _write_tables(report / split, f"{name}, {split}", outcome)
-    further = [line for split, outcome in outcomes.items() for line in _headlines(task, outcome, split)]
-    curves = [CurveSpec(metric, title) for metric, title in task.metrics.items()]
-    Report(name, [*_headlines(task, test), *further], test.details.figures, curves).write(report / REPORT)
-    write_manifest(report, {})
-    numbers = test.numbers
-    if outcomes:
-        numbers |= {FURTHER: {split: outcome.numbers for split, outcome in outcomes.items()}}
+    _write_report(report, name, task, outcomes)
+    numbers = dict(outcomes["test"].numbers)
+    if dataset.further_tests:
+        numbers[FURTHER] = {split: outcomes[split].numbers for split in dataset.further_tests}
     write_json(metrics / METRICS, numbers)
     warnings = [
-        f"{title}: {warning}"
-        for title, outcome in {
-            name: test,
-            **{f"{name}, {split}": outcome for split, outcome in outcomes.items()},
-        }.items()
+        f"{_title(name, split)}: {warning}"
+        for split, outcome in outcomes.items()
         for warning in outcome.warnings(recipe.max_seq_length)
     ]
     return Score(numbers, warnings)
@@ -160,16 +150,28 @@ def _outcome(
     return _Outcome(examples[ID], test.cut, baselines, details, finite(numbers))
 
 
-def _write_tables(directory: Path, title: str, outcome: _Outcome) -> None:
-    """Write the tables of a test split, and its predictions."""
-    for file, table in outcome.details.tables.items():
-        write_csv(directory / file, table.rows, table.columns)
-    write_cases(directory, title, outcome.ids, outcome.details.cases)
+def _title(name: str, split: str) -> str:
+    """Return what a test split of the task `name` is called."""
+    return name if split == "test" else f"{name}, {split}"
 
 
-def _headlines(task: AnyTask, outcome: _Outcome, further: str | None = None) -> list[Headline]:
+def _write_report(directory: Path, name: str, task: AnyTask, outcomes: Mapping[str, _Outcome]) -> None:
+    """Write a new directory: the tables of each test split and its predictions, and which numbers to look at first."""
+    fresh_directory(directory)
+    for split, outcome in outcomes.items():
+        folder = directory if split == "test" else directory / split
+        for file, table in outcome.details.tables.items():
+            write_csv(folder / file, table.rows, table.columns)
+        write_cases(folder, _title(name, split), outcome.ids, outcome.details.cases)
+    headlines = [line for split, outcome in outcomes.items() for line in _headlines(task, outcome, split)]
+    curves = [CurveSpec(metric, title) for metric, title in task.metrics.items()]
+    Report(name, headlines, outcomes["test"].details.figures, curves).write(directory / REPORT)
+    write_manifest(directory, {})
+
+
+def _headlines(task: AnyTask, outcome: _Outcome, split: str) -> list[Headline]:
     """Return which numbers to look at first, those of a further test by its name, beside what they are held against."""
-    place, behind = (f"{FURTHER}.{further}.", f", {further}") if further else ("", "")
+    place, behind = ("", "") if split == "test" else (f"{FURTHER}.{split}.", f", {split}")
     return [
         Headline(
             f"{place}{metric}",

@@ -4,9 +4,6 @@ The encoder sees how these texts are written: their words, their length, their t
 dear, so all of the train split are read, whatever part of the labels is used.
 """
 
-from collections.abc import Iterable
-from typing import Any
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -16,8 +13,8 @@ from maskline.core.labels import IGNORE_INDEX
 from maskline.examples.batches import PretrainingBatch, by_length, microbatch_slices, pad
 from maskline.examples.draws import Bits, draw, key
 from maskline.examples.masking import Masker
-from maskline.examples.order import Order
 from maskline.examples.settings import MaskingRates
+from maskline.finetuning.objective import ExamplesInOrder
 from maskline.finetuning.settings import FinetuneParams
 from maskline.model.heads import PretrainingModel
 from maskline.model.modes import evaluating
@@ -32,7 +29,7 @@ BATCH_TOKENS = 8192
 """Tokens that are scored at once, padding included."""
 
 
-class TextsObjective:
+class TextsObjective(ExamplesInOrder):
     """MLM on texts, without NSP; scored on the texts of the validation split, always under the same masks."""
 
     loss_names: tuple[str, ...] = ("mlm_loss",)
@@ -49,6 +46,7 @@ class TextsObjective:
         seed: int,
         device: torch.device,
     ) -> None:
+        super().__init__(training.sizes, recipe.global_batch, seed)
         self.model = model
         self.training = training
         self.validation = validation
@@ -59,34 +57,10 @@ class TextsObjective:
         self.pad = tokenizer.special.pad
         rates = MaskingRates(rate=self.rate, mask=0.8, random=0.1)
         self.masker = Masker(rates, tokenizer.special, tokenizer.vocab_size)
-        self.order = Order(training.sizes, recipe.global_batch, seed)
-
-    def updates(self, epochs: int) -> int:
-        """Return how many updates see every text `epochs` times."""
-        return epochs * self.order.batches_per_epoch
-
-    def epochs(self, step: int) -> float:
-        """Return how often every text has been seen after `step` updates."""
-        return step / self.order.batches_per_epoch
-
-    def update_ranges(self, first: int, steps: int) -> Iterable[range]:
-        """Return the updates `first` to `steps` - 1: all are made from the same tables."""
-        return [range(first, steps)]
-
-    def examples(self, step: int) -> list[int]:
-        """Return the numbers of the texts of update `step`."""
-        rows: list[int] = self._rows(step)[1].tolist()
-        return rows
-
-    def _rows(self, step: int) -> tuple[int, NDArray[np.int64]]:
-        """Return the epoch of an update, and its texts in order of length."""
-        epoch, positions = self.order.positions(step)
-        rows = self.order.at(epoch, positions)
-        return epoch, rows[np.argsort(self.training.sizes[rows], kind="stable")]
 
     def microbatches(self, step: int) -> list[PretrainingBatch]:
         """Return this process's share of update `step`."""
-        epoch, rows = self._rows(step)
+        epoch, rows = self.rows(step)
         keys = key(self.seed, "text masks", epoch)
         parts = microbatch_slices(len(rows), self.micro_batch, distributed.rank(), distributed.ranks())
         return [self._masked(self.training, rows[part], keys, self.rate) for part in parts]
@@ -106,10 +80,6 @@ class TextsObjective:
             masked_labels=input_ids.ravel()[positions],
             next_sentence_label=np.full(len(rows), IGNORE_INDEX),
         )
-
-    def scheduled(self, step: int) -> dict[str, Any]:  # noqa: ARG002
-        """Return nothing: the learning rate alone has a schedule."""
-        return {}
 
     def targets(self, batch: PretrainingBatch) -> dict[str, float]:
         """Return the masked tokens and the real tokens."""

@@ -1,6 +1,6 @@
 """Pretraining: masked language model and next-sentence prediction (Devlin et al. 2019, sec. 3.1)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,27 +85,9 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
         process_reporter("pretrain", steps, params.compute) as reporter,
         ResumableRun(identity, reporter.say, exclusive=is_main) as run,
     ):
-        reporter.say(
-            f"pretrain: {sum(p.numel() for p in model.parameters()):,} parameters on {describe(device)} in "
-            f"{recipe.precision}, {_examples(recipe, batches.counts[0]):,} examples, {steps} steps of {_sizes(recipe)} "
-            "examples"
-        )
-        for line in told:
+        for line in _plan(model, recipe, batches.counts, steps, told, device):
             reporter.say(f"pretrain: {line}")
-        if recipe.final_seq_length:
-            reporter.say(
-                f"pretrain: from step {recipe.lengthens_at(steps) + 1} on {_examples(recipe, batches.counts[1]):,} "
-                f"examples of up to {recipe.final_seq_length} tokens"
-            )
-        if batches.counts[0]["windows_without_pair"]:
-            reporter.say(
-                f"pretrain: {batches.counts[0]['windows_without_pair']:,} windows of text have no pair to give"
-            )
-        if steps < recipe.warmup_steps:
-            reporter.say(f"pretrain: the run ends inside its warm-up, at {steps / recipe.warmup_steps:.0%} of peak_lr")
         loaders = choose_loaders(params.compute, device)
-        if crowded := crowding(device):
-            reporter.say(f"pretrain: {crowded}")
         if is_main:
             for report in REPORTS:
                 sweep(paths.reports / report)
@@ -127,6 +109,33 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
             _export(model, paths.best, params, paths, metrics["best"], data, identity, start, before)
             run.finish()
             reporter.say(f"pretrain: {_closing(result.progress)}")
+
+
+def _plan(
+    model: PretrainingModel,
+    recipe: PretrainParams,
+    counts: Sequence[Mapping[str, int]],
+    steps: int,
+    told: Iterable[str],
+    device: torch.device,
+) -> Iterator[str]:
+    """Yield what a user should know before the first update; `told` is what there is to say of the start."""
+    yield (
+        f"{sum(p.numel() for p in model.parameters()):,} parameters on {describe(device)} in {recipe.precision}, "
+        f"{_examples(recipe, counts[0]):,} examples, {steps} steps of {_sizes(recipe)} examples"
+    )
+    yield from told
+    if recipe.final_seq_length:
+        yield (
+            f"from step {recipe.lengthens_at(steps) + 1} on {_examples(recipe, counts[1]):,} examples of up to "
+            f"{recipe.final_seq_length} tokens"
+        )
+    if counts[0]["windows_without_pair"]:
+        yield f"{counts[0]['windows_without_pair']:,} windows of text have no pair to give"
+    if steps < recipe.warmup_steps:
+        yield f"the run ends inside its warm-up, at {steps / recipe.warmup_steps:.0%} of peak_lr"
+    if crowded := crowding(device):
+        yield crowded
 
 
 def of_start(params: PretrainingSettings, start: Start | None) -> PretrainingSettings:
@@ -249,7 +258,7 @@ def _check(
             )
 
 
-def _examples(recipe: PretrainParams, counts: dict[str, int]) -> int:
+def _examples(recipe: PretrainParams, counts: Mapping[str, int]) -> int:
     """Return how many examples an epoch has: with sentence pairs two for each window."""
     return counts["windows"] * (2 if recipe.nsp else 1)
 

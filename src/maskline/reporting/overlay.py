@@ -11,6 +11,7 @@ from maskline.reporting.style import CYCLE, GREY, INK, Label, fitted, label_righ
 from maskline.reporting.tables import format_number
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -44,14 +45,20 @@ class SeedCurves:
     """Of each seed: step -> loss."""
 
 
-def overlay(curves: Sequence[Curve]) -> "Figure":
-    """Return the validation loss of several experiments by step, the first in black; a band is mean ± sd."""
+def _empty(title: str, named: Sequence[Curve] | Sequence[SeedCurves]) -> "tuple[Figure, Axes]":
+    """Return a figure high enough for the names beside its curves, and its axes."""
     from matplotlib.figure import Figure
 
-    lines = sum(1 + bool(curve.detail) for curve in curves)
+    lines = sum(1 + bool(one.detail) for one in named)
     figure = Figure(figsize=(8.6, max(3.8, 1.2 + 0.17 * lines)))
     axes = figure.add_subplot()
-    axes.set(title="Validation loss of the experiments", xlabel=STEP, ylabel="MLM loss (nats per masked token)")
+    axes.set(title=title, xlabel=STEP, ylabel="MLM loss (nats per masked token)")
+    return figure, axes
+
+
+def overlay(curves: Sequence[Curve]) -> "Figure":
+    """Return the validation loss of several experiments by step, the first in black; a band is mean ± sd."""
+    figure, axes = _empty("Validation loss of the experiments", curves)
     labels = []
     for index, curve in enumerate(curves):
         color, line = LOOKS[index % len(LOOKS)]
@@ -72,14 +79,10 @@ def seed_bands(configurations: Sequence[SeedCurves]) -> "Figure":
 
     The band reaches from the lowest to the highest of the seeds, at the steps that all of them have.
     """
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    lines = sum(1 + bool(configuration.detail) for configuration in configurations)
-    figure = Figure(figsize=(8.6, max(3.8, 1.2 + 0.17 * lines)))
-    axes = figure.add_subplot()
-    axes.set(title="Validation loss over seeds", xlabel=STEP, ylabel="MLM loss (nats per masked token)")
+    figure, axes = _empty("Validation loss over seeds", configurations)
     labels = []
     for index, configuration in enumerate(configurations):
         color, line = LOOKS[index % len(LOOKS)]

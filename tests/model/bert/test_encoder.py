@@ -7,6 +7,7 @@ from torch import nn
 from maskline.model.attention import Layout
 from maskline.model.bert.encoder import Encoder, SelfAttention, initialize, sinusoids
 from maskline.model.heads import Inputs, PretrainingModel, pretraining_losses
+from tests.model.packed import every_token_sees_both_ends, no_sequence_sees_its_neighbours
 from tests.tiny import VOCAB_SIZE, tiny_params, unpadded
 
 PARAMS = tiny_params({"model.dropout": 0.0, "model.initializer_range": 0.3}).model
@@ -48,30 +49,12 @@ def test_attention_is_the_formula_of_the_paper():
 
 
 def test_no_sequence_sees_its_neighbours(model):
-    batch = inputs()
-    sizes = [7, 5, 3]
-    x = model.encoder(batch.input_ids, batch.token_type_ids, batch.layout)
-    parts = (tensor.split(sizes) for tensor in (x, batch.input_ids, batch.token_type_ids))
-    for together, input_ids, token_type_ids in zip(*parts, strict=True):
-        alone = model.encoder(input_ids, token_type_ids, Layout.of(torch.tensor([len(input_ids)])))
-        torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
-    changed = batch.input_ids.clone()
-    changed[7:12] = 50
-    y = model.encoder(changed, batch.token_type_ids, batch.layout)
-    same = (x == y).all(-1)
-    assert same[:7].all()
-    assert not same[7:12].any()
-    assert same[12:].all()
+    no_sequence_sees_its_neighbours(model.encoder, inputs())
 
 
 def test_every_token_sees_those_on_both_sides_its_place_and_its_segment(model):
     batch = inputs(short=(0, 0, 0))
-    x = model.encoder(batch.input_ids, batch.token_type_ids, batch.layout)
-    for place in (0, 6):
-        changed = batch.input_ids.clone()
-        changed[place::7] = 5
-        y = model.encoder(changed, batch.token_type_ids, batch.layout)
-        assert ((x - y).abs().amax(-1) > 1e-3).all()
+    every_token_sees_both_ends(model.encoder, batch)
     same = torch.full_like(batch.input_ids, 50)
     x = model.encoder(same, torch.zeros_like(same), batch.layout)
     assert (x[0] - x[1]).abs().max() > 1e-3

@@ -9,6 +9,7 @@ from maskline.model.heads import Inputs, PretrainingModel
 from maskline.model.modernbert import encoder as module
 from maskline.model.modernbert.encoder import CUTOFF, Encoder, Rotation, SelfAttention, _Rotate, _turned
 from maskline.tasks.classification.model import ClassificationModel
+from tests.model.packed import every_token_sees_both_ends, no_sequence_sees_its_neighbours
 from tests.tiny import MODERNBERT, VOCAB_SIZE, tiny_params, unpadded
 
 PARAMS = tiny_params(MODERNBERT | {"model.initializer_range": 0.3}).model
@@ -81,27 +82,12 @@ def test_the_gradient_of_a_rotation_is_that_of_its_formula():
 
 
 def test_no_sequence_sees_its_neighbours(model):
-    batch = inputs()
-    x = model.encoder(batch.input_ids, batch.token_type_ids, batch.layout)
-    for together, input_ids in zip(x.split([7, 5, 3]), batch.input_ids.split([7, 5, 3]), strict=True):
-        alone = model.encoder(input_ids, torch.zeros_like(input_ids), Layout.of(torch.tensor([len(input_ids)])))
-        torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
-    changed = batch.input_ids.clone()
-    changed[7:12] = 50
-    same = (x == model.encoder(changed, batch.token_type_ids, batch.layout)).all(-1)
-    assert same[:7].all()
-    assert not same[7:12].any()
-    assert same[12:].all()
+    no_sequence_sees_its_neighbours(model.encoder, inputs())
 
 
 def test_every_token_sees_those_on_both_sides_and_how_far_away_but_no_segment(model):
     batch = inputs(short=(0, 0, 0))
-    x = model.encoder(batch.input_ids, batch.token_type_ids, batch.layout)
-    for place in (0, 6):
-        changed = batch.input_ids.clone()
-        changed[place::7] = 5
-        y = model.encoder(changed, batch.token_type_ids, batch.layout)
-        assert ((x - y).abs().amax(-1) > 1e-3).all()
+    x = every_token_sees_both_ends(model.encoder, batch)
     assert torch.equal(x, model.encoder(batch.input_ids, torch.ones_like(batch.input_ids), batch.layout))
     swapped = batch.input_ids.clone()
     swapped[[1, 5]] = swapped[[5, 1]]
