@@ -8,6 +8,7 @@ import json
 import re
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -58,7 +59,9 @@ def rows() -> list[Row]:
     torch.set_num_threads(1)
     models = {name: path for name, path in MODELS.items() if path.is_dir()}
     if not COLLECTION.is_dir() or not models:
-        raise UserError(f"{COLLECTION} or each of {', '.join(map(str, MODELS.values()))} is missing: see the README")
+        raise UserError(
+            f"{COLLECTION} or each of {', '.join(map(str, MODELS.values()))} is missing: see docs/search.md"
+        )
     documents, queries, qrels = read_collection(COLLECTION)
     kinds = kinds_of(documents, queries, qrels)
     runs: dict[str, Run] = {}
@@ -134,13 +137,10 @@ def kinds_of(documents: Mapping[str, str], queries: Mapping[str, str], qrels: Qr
     """
     words = analyzer("en")
     texts = {id_: set(words(text)) for id_, text in documents.items()}
-    count = {word: 0 for text in texts.values() for word in text}
-    for text in texts.values():
-        for word in text:
-            count[word] += 1
+    count = Counter(word for text in texts.values() for word in text)
     shared = {}
     for id_, query in queries.items():
-        rare = {word for word in words(query) if count.get(word, 0) <= RARE * len(texts)}
+        rare = {word for word in words(query) if count[word] <= RARE * len(texts)}
         relevant = [texts[document] for document in qrels.get(id_, ()) if document in texts]
         shared[id_] = float(np.mean([len(rare & text) / max(1, len(rare)) for text in relevant])) if relevant else 0.0
     middle = median(shared.values())

@@ -14,7 +14,7 @@ def main(
     last: OutputDirectory = Path("data/models/pretrained-last"),
     reports: OutputDirectory = Path("reports/pretrain"),
 ) -> None:
-    """Pretrain BERT: masked language model and next-sentence prediction, from scratch or from `pretrain.init_from`.
+    """Pretrain the encoder, from scratch or from `pretrain.init_from`, on masked tokens and sentence pairs.
 
     An interrupted run goes on where it was when the same command is given again. On several GPUs:
     torchrun --nproc-per-node 4 -m pipeline.pretrain

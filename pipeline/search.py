@@ -25,8 +25,9 @@ def main(
     from maskline.core.errors import UserError
     from maskline.inference.queries import QueryEncoder
     from maskline.inference.search import SearchIndex
+    from maskline.inference.typed import has_half_character
 
-    if any("\ud800" <= character <= "\udfff" for character in query):
+    if has_half_character(query):
         raise UserError("the query is not UTF-8: check the encoding of the terminal")
     with ExitStack() as stack:
         opened = SearchIndex(index)

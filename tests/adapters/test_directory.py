@@ -130,11 +130,11 @@ METHODS = {
 
 
 @pytest.mark.parametrize("architecture", SHAPES)
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", ["cls", "mean", "tokens", "spans", "similarity"])
+@pytest.mark.parametrize(
+    ("method", "kind"),
+    [(m, k) for m in METHODS for k in CLASSES if (m, k) != ("probe", "similarity")],  # which has no head
+)
 def test_what_was_trained_comes_back_and_is_all_that_is_saved(root, tmp_path, architecture, method, kind):
-    if (method, kind) == ("probe", "similarity"):
-        return  # it has no head
     model = written(root, tmp_path / "x", kind, METHODS[method], architecture)
     again = read_back(tmp_path / "x", kind)
     assert torch.equal(outputs(again, kind), outputs(model, kind))

@@ -3,10 +3,10 @@ import torch
 from pydantic import ValidationError
 
 from maskline.adapters.layers import Bottleneck, LowRank, insert, parameters, reset, trained
-from tests.adapters.test_directory import METHODS, SHAPES, outputs, tuning
+from tests.adapters.test_directory import IDS, METHODS, SHAPES, outputs, tuning
 from tests.model.bert.test_convert import randomized
 from tests.model.modernbert.test_tasks import TASKS
-from tests.tiny import VOCAB_SIZE
+from tests.tiny import VOCAB_SIZE, unpadded
 
 NORMS = 2 * 2 * 2 * 16
 """In BERT: weight and bias of two in each of two layers."""
@@ -54,8 +54,6 @@ def test_it_starts_next_to_the_encoder_and_learns(method, architecture):
     torch.testing.assert_close(outputs(model, "cls"), before, atol=near, rtol=0)
     frozen = {name: weight.clone() for name, weight in model.named_parameters() if not weight.requires_grad}
     optimizer = torch.optim.AdamW([weight for weight in model.parameters() if weight.requires_grad], 0.05)
-    from tests.adapters.test_directory import IDS, unpadded
-
     batch = unpadded(IDS, torch.zeros_like(IDS), torch.ones_like(IDS).bool())
     for _ in range(2):  # of lora the second factors alone have a gradient at first
         model(*batch).square().sum().backward()

@@ -75,7 +75,7 @@ def test_a_collection_is_searched_by_every_method(tiny_project, tmp_path, monkey
     assert found["bm25"].series[0].values == (1.0,)
     assert "map 1.000" in found["bm25"].note
     monkeypatch.setattr(retrieval, "MODELS", {"here": tmp_path / "gone"})
-    with pytest.raises(UserError, match="is missing: see the README"):
+    with pytest.raises(UserError, match=r"is missing: see docs/search\.md"):
         retrieval.rows()
 
 

@@ -140,6 +140,22 @@ def test_stages_that_no_seed_concerns_run_once_and_what_is_done_is_not_run_again
     assert outcome.done[0].name not in names
 
 
+def test_a_copy_that_another_number_of_threads_began_is_begun_anew(project):
+    (project / "stage.py").write_text("raise SystemExit(1)")
+    for _ in range(2):
+        with pytest.raises(UserError, match="a stage that all seeds need has failed"):
+            seeds(1)
+        (left,) = (project / ".runs" / "seeds").glob("*/data/project/params.yaml")
+        assert "threads: 1" in left.read_text()
+        left.write_text(left.read_text().replace("threads: 1", "threads: 7"))
+
+
+def test_where_a_run_is_computed_is_as_it_is_asked_for(project):
+    seeds(1, "data")
+    outcome, _ = seeds(2, "train", overrides=["++compute.device=cuda:1"])
+    assert "device: cuda:1" in show(outcome.done[1], "params.yaml")
+
+
 def test_a_seed_that_fails_does_not_keep_the_others_from_theirs(project):
     outcome, said = seeds(3, overrides=["model.layers=9"], name="deep", jobs=2)
     assert (outcome.failed, list(outcome.done)) == ([1], [0, 2])

@@ -57,7 +57,7 @@ def test_what_is_saved_is_little_and_names_the_encoder(mine, method):
     assert metrics["bytes"] == file.stat().st_size
     assert read_json(directory / MANIFEST)["inputs"][PRETRAINED] == sha256(mine / "out" / "best" / MANIFEST)
     tuning = read_json(directory / TUNING)
-    assert (tuning["method"], tuning["encoder"]) == (method, "data/models/pretrained")
+    assert (tuning["method"], tuning["encoder"]) == (method, str(mine / "out" / "best"))
     tune(settings(), paths(mine, "full"))
     full = read_json(mine / "full" / "reports" / "metrics.json")
     assert (

@@ -14,7 +14,7 @@ import torch
 
 from maskline.core.errors import UserError
 from maskline.core.storage import read_json
-from maskline.inference import documents
+from maskline.inference import documents, growing
 from maskline.inference.documents import Columns, Document, chunks, find_files, read_documents
 from maskline.inference.embedding import embed
 from maskline.inference.growing import Growing
@@ -212,6 +212,37 @@ def test_a_folder_of_somebody_is_not_emptied(model, tmp_path):
     (tmp_path / "out" / "thesis.txt").write_text("mine")
     with pytest.raises(UserError, match="files that no stage wrote"):
         write_vectors([write(tmp_path / "a.txt")], tmp_path / "out", model, VectorSettings())
+
+
+def test_nor_is_one_beside_it_that_is_called_like_ours(model, tmp_path):
+    (tmp_path / "out.partial").mkdir()
+    (tmp_path / "out.partial" / "thesis.txt").write_text("mine")
+    with pytest.raises(UserError, match=r"out\.partial has files that are not ours"):
+        write_vectors([write(tmp_path / "a.txt")], tmp_path / "out", model, VectorSettings())
+    assert (tmp_path / "out.partial" / "thesis.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_what_ends_the_last_step_loses_nothing(model, tmp_path, monkeypatch, links):
+    source = write(tmp_path / "a.txt")
+    write_vectors([source], tmp_path / "whole", model, VectorSettings(), "npy")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    def no_links(*_):
+        raise OSError("no links here")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(growing, "write_manifest", stop)
+        if not links:
+            patched.setattr(growing.os, "link", no_links)
+        with pytest.raises(KeyboardInterrupt):
+            write_vectors([source], tmp_path / "out", model, VectorSettings(), "npy")
+    monkeypatch.setattr("maskline.inference.vectors.embed", None)  # nothing is computed again
+    write_vectors([source], tmp_path / "out", model, VectorSettings(), "npy")
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+    assert not (tmp_path / "out.partial").exists()
 
 
 def test_a_modernbert_gives_vectors_too(tmp_path):

@@ -3,10 +3,11 @@
 import json
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
-from pipeline import finetune, merge, predict
+from pipeline import embed, finetune, merge, predict
 from pipeline.cli import run
 from tests.project import change
 
@@ -34,6 +35,12 @@ def test_it_is_used_beside_the_whole_one_merged_from_it_and_one_on_another_encod
     assert code == 0, errors
     code, output, _ = call(merge, "data/models/sentiment", "merged")
     assert (code, output) == (0, "merged: a whole model\n")
+    card = (Path("merged") / "README.md").read_text()
+    assert "here that is merged with the encoder in" in card
+    assert "stands on" not in card
+    code, _, errors = call(embed, "data/models/sentiment", "presets/toy/articles.txt")
+    assert code == 1
+    assert "holds what was trained on an encoder, and no whole model: merge lora" in " ".join(errors.split())
     code, output, errors = call(predict, "data/models/sentiment", "--also", "merged", "a good river", "bad")
     assert code == 0, errors
     for line in output.splitlines():

@@ -193,6 +193,16 @@ def test_transformers_loads_the_longer_vocabulary_in_a_fresh_process(domain):
     assert json.loads(done.stdout.splitlines()[-1]) == [[2, 97, 5, 99, 3], [1, 5, LONGER], []]
 
 
+def test_where_an_encoder_of_others_is_from_goes_along(domain):
+    model = domain.parent / "model"
+    files = read_json(model / MANIFEST)
+    write_manifest(model, {**files, "origin": {"source": "hub", "licence": "MIT"}})
+    pretrain(settings({"pretrain.steps": 3}), pretraining_paths(domain), CPU)
+    best = domain / "out" / "best"
+    assert read_manifest(best, "pretrain")["origin"] == {"source": "hub", "licence": "MIT"}
+    assert "## Origin\n\n| | |\n|---|---|\n| source | hub |\n| licence | MIT |" in (best / "README.md").read_text()
+
+
 def test_heads_that_are_not_there_start_from_random_weights(domain, capsys):
     shutil.rmtree(domain.parent / "model")
     encoder = write_model(domain.parent, kind=EncoderModel)

@@ -33,6 +33,8 @@ TUNING = "tuning.json"
 """How it was trained, and where the encoder is; the manifest has the hash of the encoder's."""
 WEIGHTS = "trained.safetensors"
 """What was trained; of lora it is in peft's file, and beside it the head that no class of `transformers` has."""
+ALONE, MERGED = "what is here is that, and stands on the encoder in", "here that is merged with the encoder in"
+"""What a model card says of it: as `finetune` writes it, and once it is a whole model."""
 PRETRAINED = "pretrained"
 """Under `inputs` of the manifest, the hash."""
 
@@ -53,7 +55,7 @@ def export(
         directory: a new one.
         model: what `insert` has prepared.
         params: how it was trained.
-        encoder: the directory of what it stands on, as it is named in the settings.
+        encoder: the directory of what it stands on, as the command was given it.
         tokenizer: what goes with it.
         card: the text of README.md.
         provenance: what the manifest says, with the hash of the encoder's under `inputs`.
@@ -176,7 +178,13 @@ def is_tuned(directory: Path) -> bool:
     return (directory / TUNING).exists()
 
 
-def read(directory: Path, stage: str, encoder: Path | None = None, encoders: Encoders | None = None) -> SavedModel:
+def read(
+    directory: Path,
+    stage: str,
+    encoder: Path | None = None,
+    encoders: Encoders | None = None,
+    encoder_stage: str = "pretrain",
+) -> SavedModel:
     """Return the model that `stage` wrote to `directory`: a whole one, or a `TunedModel`.
 
     Args:
@@ -184,6 +192,7 @@ def read(directory: Path, stage: str, encoder: Path | None = None, encoders: Enc
         stage: that wrote it.
         encoder: what it stands on, where it is no whole model; None: where its directory says.
         encoders: those that are loaded already.
+        encoder_stage: what writes the encoder.
 
     Raises:
         UserError: the directory is incomplete or damaged, or it stands on another encoder.
@@ -199,13 +208,13 @@ def read(directory: Path, stage: str, encoder: Path | None = None, encoders: Enc
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"{directory / TUNING} is damaged ({one_line(error)}): run `dvc repro {stage}`") from None
     place = encoder or named
-    read_manifest(place, "pretrain")
+    read_manifest(place, encoder_stage)
     if sha256(place / MANIFEST) != hashed:
         raise UserError(
             f"{directory} was fine-tuned from another model than the one in {place}: run `dvc repro {stage}`, or name "
             "the directory of the encoder that it stands on"
         )
-    base, shared = (encoders or Encoders()).load(place, "pretrain")
+    base, shared = (encoders or Encoders()).load(place, encoder_stage)
     try:
         weights = _weights(directory, tuning, base, config)
         params = architecture_of(config["model_type"]).params(config)

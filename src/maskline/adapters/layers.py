@@ -85,9 +85,9 @@ def insert(model: EncoderModel, params: TuningParams) -> None:
     The names of what was there stay as they are. What has gradients from then on is what is trained and saved.
     """
     encoder = model.encoder
-    encoder.requires_grad_(requires_grad=False)
+    head = _head(model)
     for name, weight in model.named_parameters():
-        weight.requires_grad_(name in _head(model))
+        weight.requires_grad_(name in head)
     for layer in encoder.layers:
         if params.method == "lora":
             for matrix in params.matrices:

@@ -25,9 +25,6 @@ from maskline.core.storage import fingerprint, try_lock
 from maskline.core.text import printable
 from maskline.experiments.repository import Experiment, Repository
 from maskline.experiments.stages import (
-    LOCK,
-    PARAMS,
-    SEED,
     change,
     choose,
     forget,
@@ -38,6 +35,7 @@ from maskline.experiments.stages import (
     threads_of,
 )
 from maskline.reporting.lock import Stages
+from maskline.reporting.runs import LOCK, PARAMS, SEED
 
 COPIES = Path(".runs/seeds")
 COMPUTE = "compute"
@@ -152,6 +150,15 @@ class Seeds:
         needed = {*self.targets, *(name for target in self.targets for name in self.stages[target].before)}
         return [name for name, stage in self.stages.items() if name in needed and not stage.seeded]
 
+    def _experiment(self, seed: int) -> str:
+        return f"{self.name}-seed{seed}"
+
+    @property
+    def _compute(self) -> Mapping[str, Any]:
+        """Where and how runs that begin now are computed, the number of threads aside."""
+        section = self.settings[PARAMS].get(COMPUTE) or {}
+        return {key: value for key, value in section.items() if key != "threads"}
+
     def _fingerprint(self) -> str:
         files = sorted({path for stage in self.stages.values() for path in stage.files})
         params = {key: value for key, value in self.settings[PARAMS].items() if key not in {SEED, COMPUTE}}
@@ -198,7 +205,7 @@ class Seeds:
             self.say(f"runs are without what git does not know: {names}{more} (`git add -N FILE` makes it known)")
 
     def _check_names(self) -> None:
-        names = {f"{self.name}-seed{seed}" for seed in range(self.request.count)}
+        names = {self._experiment(seed) for seed in range(self.request.count)}
         for experiment in self.repository.experiments():
             match = SUBJECT.fullmatch(experiment.subject)
             if experiment.current and experiment.name in names and (match is None or match[1] != self.key):
@@ -241,6 +248,10 @@ class Seeds:
     def _run_common(self, example: Experiment | None, threads: int | None, lock: int) -> str:
         """Run the stages that no seed concerns; return the tree that all runs begin with."""
         data = self.folder / "data"
+        wanted = threads or self._threads_asked
+        params = data / self.repository.prefix / PARAMS
+        if data.exists() and threads_of(params.read_text(encoding="utf-8")) != wanted:
+            shutil.rmtree(data)  # a command with another number of threads began it
         if not data.exists():
             tree = self._tree
             if example is not None:
@@ -249,7 +260,7 @@ class Seeds:
                 root = self._copy(tree, begun)
                 if example is None:
                     change(root, self.request.overrides)
-                give(root, 0, threads)
+                give(root, 0, threads, self._compute)
                 if threads is not None or self._threads_asked != self._threads_before:
                     forget(root, [name for name, stage in self.stages.items() if stage.seeded])
                 self._checkout(root, lock)
@@ -278,12 +289,13 @@ class Seeds:
                     copy = self.folder / str(seed)
                     if code:
                         failed.append(seed)
-                        self.say(f"seed {seed}: failed, what it left lies in {copy}")
+                        where = f", its output in {self._log(seed)}" if self.request.jobs > 1 else ""
+                        self.say(f"seed {seed}: failed, what it left lies in {copy}{where}")
                         continue
                     self._record(seed, self.repository.with_files(self._tree, copy, self._made))
                     shutil.rmtree(copy)
                     self._log(seed).unlink(missing_ok=True)
-                    self.say(f"seed {seed}: done, experiment {self.name}-seed{seed}")
+                    self.say(f"seed {seed}: done, experiment {self._experiment(seed)}")
                 time.sleep(POLL_SECONDS)
         finally:
             self._stop(running.values())
@@ -300,7 +312,7 @@ class Seeds:
                 tree = self.repository.with_paths(self._tree, known.commit, self._made)
             with self._begun(copy) as begun:
                 root = self._copy(tree, begun)
-                give(root, seed, threads)
+                give(root, seed, threads, self._compute)
                 self._checkout(root, lock)
         return self._start(copy, self.targets, lock, self._log(seed) if self.request.jobs > 1 else None)
 
@@ -316,7 +328,7 @@ class Seeds:
         return self.folder / f"{seed}.log"
 
     def _record(self, seed: int, tree: str) -> None:
-        self.repository.record(f"{self.name}-seed{seed}", tree, f"maskline seeds: {self.key} {seed}")
+        self.repository.record(self._experiment(seed), tree, f"maskline seeds: {self.key} {seed}")
 
     def _checkout(self, root: Path, lock: int) -> None:
         """Bring what the cache has of the data that dvc.lock names."""

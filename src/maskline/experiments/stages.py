@@ -1,5 +1,6 @@
 """What DVC says of the stages of a project, and a copy of one made ready for DVC."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -8,10 +9,8 @@ from typing import Any
 
 from maskline.core.errors import UserError, one_line
 from maskline.core.storage import write_text
+from maskline.reporting.runs import LOCK, PARAMS, SEED
 
-PARAMS = "params.yaml"
-LOCK = "dvc.lock"
-SEED = "seed"
 UNNEEDED = {"plot"}
 """Stages that draw, of which no number comes."""
 
@@ -145,11 +144,12 @@ def change(folder: Path, overrides: Iterable[str]) -> None:
             raise UserError(f"-S {' -S '.join(texts)}: {reason}") from None
 
 
-def give(folder: Path, seed: int, threads: int | None) -> None:
-    """Give the project in `folder` its seed, and the number of threads where there is one to give."""
+def give(folder: Path, seed: int, threads: int | None, compute: Mapping[str, Any]) -> None:
+    """Give the project in `folder` its seed, the values of `compute`, and the number of threads if there is one."""
     from dvc.utils.hydra import apply_overrides
 
-    values = [f"{SEED}={seed}", *([f"++compute.threads={threads}"] if threads else [])]
+    values = [f"{SEED}={seed}", *(f"++compute.{key}={json.dumps(value)}" for key, value in compute.items())]
+    values += [f"++compute.threads={threads}"] if threads else []
     apply_overrides(str(folder / PARAMS), values)
 
 

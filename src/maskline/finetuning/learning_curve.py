@@ -50,8 +50,8 @@ def learning_curve(
 
     The examples of a seed are those that a hash of it draws, and the fewer are among the more. As many are there to
     choose the epoch on, from the validation split. Networks start from the pretrained encoder and from random weights;
-    beside them stand the task's baselines that have its first score. With `text_epochs` the pretrained encoder first
-    reads the texts of all examples, which need no label. A run that was interrupted goes on.
+    beside them stand the task's baselines that have the score that decides. With `text_epochs` the pretrained encoder
+    first reads the texts of all examples, which need no label. A run that was interrupted goes on.
 
     Args:
         name: of the task.
@@ -71,7 +71,7 @@ def learning_curve(
     params = {**settings.model_dump(include={"model"}), "finetune": recipe.model_dump()}
     identity = identity_of(f"learning curve {name}", params, inputs | {"pretrained": paths.pretrained})
     done = _begun(paths.reports, fingerprint(identity))
-    encoders: dict[int, dict[str, Tensor]] = {}
+    networks: dict[int, dict[str, Tensor]] = {}
     for size in [*(size for size in sizes if size < total), total]:
         for seed in range(seeds):
             part = _drawn(dataset, size, seed)
@@ -79,17 +79,21 @@ def learning_curve(
                 if (str(size), str(seed), model) not in done:
                     own = settings.model_copy(update={"seed": seed})
                     started = recipe.from_start(pretrained=where.pretrained is not None)
-                    if where.pretrained and recipe.text_epochs and seed not in encoders:
+                    if where.pretrained and recipe.text_epochs and seed not in networks:
                         of_all = prepare(task, dataset, own, recipe, where, device)
                         learn_texts(name, of_all, own, recipe, where)
-                        encoders[seed] = of_all.model.encoder.state_dict()
-                    encoder = encoders.get(seed) if where.pretrained else None
+                        networks[seed] = of_all.model.state_dict()
+                    network = networks.get(seed) if where.pretrained else None
                     title = f"{name} from {size:,} labels"
-                    value = _trained(title, task, part, own, started, where, encoder, identity, device)
+                    value = _trained(title, task, part, own, started, where, network, identity, device)
                     _append(paths.reports, size, seed, {model: value})
             if not any(row[:2] == (str(size), str(seed)) and row[2] not in {"pretrained", SCRATCH} for row in done):
                 rules = task.baselines(part, Pretrained(paths.pretrained, settings.encoder.stage, tokenizer, device))
-                scores = {rule.key: rule.scores[task.criterion] for rule in rules if task.criterion in rule.scores}
+                scores = {
+                    rule.key: rule.scores[task.criterion]
+                    for rule in rules
+                    if task.criterion in rule.scores and (str(size), str(seed), rule.key) not in done
+                }
                 _append(paths.reports, size, seed, scores)
     return Curve(task.metrics[task.criterion], read_csv(paths.reports / CURVE))
 
@@ -129,14 +133,14 @@ def _trained(
     settings: FinetuningSettings,
     recipe: FinetuneParams,
     paths: Paths,
-    encoder: Mapping[str, Tensor] | None,
+    network: Mapping[str, Tensor] | None,
     identity: Mapping[str, Any],
     device: torch.device,
 ) -> float:
-    """Return the score of a network on the test split; it starts from `encoder` where one is given."""
+    """Return the score of a network on the test split; it starts from the weights of `network` where they are given."""
     objective = prepare(task, dataset, settings, recipe, paths, device)
-    if encoder is not None:
-        objective.model.encoder.load_state_dict(encoder)
+    if network is not None:
+        objective.model.load_state_dict(network)
     steps = recipe.total_steps(objective.updates)
     chosen = {"seed": settings.seed, "labels": len(dataset.splits["train"][ID]), "start": paths.start}
     with (

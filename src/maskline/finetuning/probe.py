@@ -62,11 +62,12 @@ def fit_probe(
     best, found = -np.inf, None
     for name, x in training.items():
         scale = StandardScaler().fit(x)
+        scaled = scale.transform(x)
         regression = LogisticRegression(
             warm_start=True, max_iter=ITERATIONS, class_weight="balanced" if balanced else None
         )
         for penalty in INVERSE_PENALTIES:
-            regression.set_params(C=penalty).fit(scale.transform(x), labels)
+            regression.set_params(C=penalty).fit(scaled, labels)
             probe = Probe(name, scale, copy(regression))
             if (value := score(probe.log_probabilities(validation[name], classes))) > best:
                 best, found = value, probe

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import torch
 
+from maskline.adapters.directory import ALONE, weights_bytes
 from maskline.adapters.directory import export as export_tuned
-from maskline.adapters.directory import weights_bytes
 from maskline.adapters.layers import insert, parameters, reset
 from maskline.core.errors import UserError
 from maskline.core.storage import GAP, read_manifest, sweep, write_csv, write_json, write_timing
@@ -316,7 +316,7 @@ def _export(
     }
     note = (
         f"{escape(task.summary)}; fine-tuned by maskline from {WEIGHTS[paths.start]} weights"
-        f"{_alone(settings, recipe)}. Below is its score on "
+        f"{_alone(recipe, paths)}. Below is its score on "
         "the validation split. Scores on the test split, which were taken after this card was written, are in "
         f"`reports/tasks/{name}/metrics.json` of the project, beside those of simple rules and without pretraining."
     )
@@ -332,18 +332,14 @@ def _export(
         *files_for_model(paths.tokenizer, shape.max_positions, segments=shape.next_sentence, fills_masks=False)
     )
     if recipe.few:
-        encoder = settings.encoder.model
-        export_tuned(paths.model, model, recipe, encoder, files, card, identity, task.config())
+        export_tuned(paths.model, model, recipe, str(paths.pretrained), files, card, identity, task.config())
         return
     untrained = () if model.pooled else model.architecture.names.pooler
     export(paths.model, model, model.exported_as, files, card, identity, task.config(), untrained=untrained)
 
 
-def _alone(settings: FinetuningSettings, recipe: FinetuneParams) -> str:
+def _alone(recipe: FinetuneParams, paths: Paths) -> str:
     """Return what a model card says where not all was trained."""
     if not recipe.few:
         return ""
-    return (
-        f", of which only {recipe.method} were trained; what is here is that, and stands on the encoder in "
-        f"`{settings.encoder.model}` of the project"
-    )
+    return f", of which only {recipe.method} were trained; {ALONE} `{escape(str(paths.pretrained))}` of the project"

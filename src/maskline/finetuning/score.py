@@ -88,7 +88,7 @@ def score(
     predictions: dict[Start, dict[str, Any]] = {}
     for start, directory in models.items():
         stage = f"{STAGES[start]}@{name}"
-        model = load_model(task, directory, stage, data, pretrained).to(device)
+        model = load_model(task, directory, stage, data, pretrained, pretrained_by).to(device)
         check_tokenizer(directory, tokenizer, stage)
         predictions[start] = {split: task.predict(model, part, device) for split, part in encoded.items()}
     check_start(models["pretrained"], f"{STAGES['pretrained']}@{name}", pretrained, pretrained_by)
@@ -132,7 +132,7 @@ class _Outcome:
 def _outcome(
     task: AnyTask, dataset: Dataset, test: Encoded, predictions: Mapping[Start, Any], pretrained: Pretrained
 ) -> _Outcome:
-    """Return how the test split of `dataset` came out, which is encoded as `test`."""
+    """Return how the test split of `dataset` came out, which is encoded as `test`; the rules learn anew for each."""
     examples = dataset.splits["test"]
     baselines = [
         Baseline(SCRATCH.key, SCRATCH.name, task.scores(test, predictions["scratch"])),
@@ -197,16 +197,24 @@ def check_start(model: Path, stage: str, pretrained: Path, pretrained_by: str) -
         )
 
 
-def load_model(task: AnyTask, directory: Path, stage: str, data: Path, pretrained: Path | None = None) -> EncoderModel:
+def load_model(
+    task: AnyTask,
+    directory: Path,
+    stage: str,
+    data: Path,
+    pretrained: Path | None = None,
+    pretrained_by: str = "pretrain",
+) -> EncoderModel:
     """Return the model of `task` that `stage` wrote to `directory`.
 
-    What is no whole model stands on the encoder in `pretrained`; None: in the directory that it names.
+    What is no whole model stands on the encoder in `pretrained`, which `pretrained_by` wrote; None: in the directory
+    that it names.
 
     Raises:
         UserError: the directory is incomplete, its model was trained on other answers than those in `data`, or on
             another encoder.
     """
-    saved = read(directory, stage, pretrained)
+    saved = read(directory, stage, pretrained, encoder_stage=pretrained_by)
     for name, value in task.config().items():
         if saved.config.get(name) != value:
             raise UserError(f"{directory} has {name} {saved.config.get(name)}, {data} {value}: run `dvc repro {stage}`")

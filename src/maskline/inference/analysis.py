@@ -9,6 +9,10 @@ import unicodedata
 from collections.abc import Callable
 
 from icu4py.breakers import WordBreaker
+from pydantic import TypeAdapter, ValidationError
+
+from maskline.core.errors import UserError, quoted
+from maskline.core.section import Language
 
 STEMMERS = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english",
@@ -23,9 +27,17 @@ _DOTTED = str.maketrans({"I": "\u0131", "\u0130": "i"})
 
 
 def analyzer(language: str) -> Callable[[str], list[str]]:
-    """Return what gives the words of a text in `language`, an ISO 639 code, in their order."""
+    """Return what gives the words of a text in `language`, an ISO 639 code, in their order.
+
+    Raises:
+        UserError: it is no such code.
+    """
     import Stemmer
 
+    try:
+        TypeAdapter(Language).validate_python(language)
+    except ValidationError:
+        raise UserError(f"language {quoted(language)} is no code of ISO 639: give one, such as en") from None
     code = language.partition("-")[0]
     stemmer = Stemmer.Stemmer(STEMMERS[code]) if code in STEMMERS else None
 

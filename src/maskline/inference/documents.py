@@ -1,11 +1,13 @@
 """Texts to be used, from files of any size, each with an id and, where it has one, a title."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from maskline.core.errors import UserError
+from maskline.inference.typed import has_half_character
 from maskline.records.files import TABLES, Record, field, open_text, suffix
 
 TEXT = ".txt"
@@ -54,8 +56,8 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
             raise UserError(f"{path} is none of {', '.join(FORMATS)}: name it as what it is")
         else:
             found.append(path)
-    names = [path.name for path in found]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    names = Counter(path.name for path in found)
+    if twice := sorted(name for name, count in names.items() if count > 1):
         raise UserError(f"several files are called {twice[0]}: ids name the file, so rename one of them")
     return found
 
@@ -69,7 +71,7 @@ def read_documents(paths: Iterable[Path], columns: Columns) -> Iterator[Document
     for path in paths:
         number = 0
         for number, document in enumerate(_read(path, columns), 1):
-            if any("\ud800" <= character <= "\udfff" for part in document for character in part):
+            if any(map(has_half_character, document)):
                 raise UserError(f"{path}, record {number} has half a character (a surrogate): correct or remove it")
             yield document if document.id else document._replace(id=f"{path.name}:{number}")
         if not number:

@@ -30,11 +30,15 @@ class Growing:
         """Go on with what is there for `out` if all that shapes it, `identity`, is the same; else begin anew.
 
         Raises:
-            UserError: `out` has files that are not ours, or another process fills it.
+            UserError: `out`, or the folder beside it, has files that are not ours, or another process fills it.
         """
         self.out = fresh_directory(out)
         self.directory = out.with_name(f"{out.name}.partial")
         self.directory.mkdir(parents=True, exist_ok=True)
+        if any(self.directory.iterdir()) and not (self.directory / LOCK).exists():
+            raise UserError(
+                f"{self.directory} has files that are not ours and would go: move them, or name another place"
+            )
         lock = try_lock(self.directory / LOCK)
         if lock is None:
             raise UserError(f"another process fills {self.directory} now: wait for it, or stop it first")
@@ -93,10 +97,33 @@ class Growing:
         write_json(self.directory / STATE, {"identity": self._identity, "counts": self.counts, "files": self._files})
 
     def finish(self, manifest: Mapping[str, Any], *, without: tuple[str, ...] = ()) -> None:
-        """Move what is there to its place, but for the files `without`, and write the manifest there."""
+        """Put what is there in its place, but for the files `without`, and write the manifest there.
+
+        Until that is written, all of it is in the folder beside as well: whatever ends the process, nothing is lost.
+        """
         left = {LOCK, STATE, *without}
         for path in sorted(self.directory.iterdir()):
             if path.name not in left:
-                shutil.move(path, self.out / path.name)
+                _place(path, self.out / path.name)
         write_manifest(self.out, manifest)
+        for path in self.directory.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != LOCK:
+                path.unlink()
         shutil.rmtree(self.directory)
+
+
+def _place(path: Path, target: Path) -> None:
+    """Give a file, or those of a folder, a second name; where the file system has no such names, copy it."""
+
+    def link(source: str, place: str) -> None:
+        try:
+            os.link(source, place)
+        except OSError:
+            shutil.copy2(source, place)
+
+    if path.is_dir():
+        shutil.copytree(path, target, copy_function=link)
+    else:
+        link(str(path), str(target))

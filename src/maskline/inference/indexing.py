@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from maskline.core.errors import UserError
 from maskline.core.storage import source_fingerprint
 from maskline.inference.analysis import analyzer
 from maskline.inference.documents import Columns, Document, find_files, read_documents
@@ -73,8 +75,14 @@ def write_index(
         write = _Writer(growing, count, settings.language)
         vectors = VectorSettings(settings.pooling, normalized=True)
         grow(growing, read_documents(files, columns), whole, model, vectors, write, progress(count))
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as apart:
-            apart.submit(build, growing.directory, settings.kinds).result()
+        try:
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as apart:
+                apart.submit(build, growing.directory, settings.kinds).result()
+        except BrokenProcessPool:
+            raise UserError(
+                "the process that builds the index was killed, for want of memory perhaps: close other programs, or "
+                "leave out --hnsw and --ivf; the same command goes on"
+            ) from None
         manifest = {**about, "cut": growing.counts["cut"]}
         growing.finish(manifest, without=(TERMS, TERM_COUNTS, VOCABULARY))
     return manifest

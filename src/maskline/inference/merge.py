@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 
-from maskline.adapters.directory import TunedModel, read
+from maskline.adapters.directory import ALONE, MERGED, TunedModel, read
 from maskline.core.errors import UserError
 from maskline.core.storage import read_manifest
 from maskline.inference.predict import open_saved
@@ -41,6 +41,6 @@ def merge(directory: Path, out: Path, encoder: Path | None = None) -> None:
     settings = {key: value for key, value in saved.config.items() if key not in own}
     manifest = read_manifest(directory, f"finetune@{directory.name}")
     provenance = {key: value for key, value in manifest.items() if key != "files"}
-    card = (directory / "README.md").read_text(encoding="utf-8")
+    card = (directory / "README.md").read_text(encoding="utf-8").replace(ALONE, MERGED)
     untrained = () if model.pooled else model.architecture.names.pooler
     export(out, model, model.exported_as, files, card, provenance, settings, untrained=untrained)

@@ -14,6 +14,7 @@ import maskline.tasks
 from maskline.adapters.directory import Encoders, read
 from maskline.core.errors import UserError, quoted
 from maskline.finetuning.use import Answering, Predicted, Predictor
+from maskline.inference.typed import has_half_character
 from maskline.model.architecture import architecture_of
 from maskline.model.directory import SavedModel
 from maskline.records.files import TABLES, Record, open_text, suffix
@@ -125,7 +126,7 @@ def typed_inputs(texts: Sequence[str], fields: Sequence[str]) -> list[Input]:
     Raises:
         UserError: their number does not fit `fields`, or a text came as bytes that are not UTF-8.
     """
-    if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
+    if any(map(has_half_character, texts)):
         raise UserError("a text is not UTF-8: check the encoding of the terminal")
     size = len(fields)
     if len(texts) % size:

@@ -5,6 +5,7 @@ ends it.
 """
 
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from maskline.core.errors import UserError
 
 if TYPE_CHECKING:
     from maskline.inference.vectors import OpenEncoder
@@ -37,9 +40,14 @@ class QueryEncoder:
         """Return the vectors of `queries`, (N, D), and how many were cut.
 
         Raises:
-            UserError: the model's directory is incomplete or damaged.
+            UserError: the model's directory is incomplete or damaged, or the process was killed.
         """
-        return self._process.submit(_vectors, *self._arguments, queries).result()
+        try:
+            return self._process.submit(_vectors, *self._arguments, queries).result()
+        except BrokenProcessPool:
+            raise UserError(
+                "the process that holds the model was killed, for want of memory perhaps: close other programs"
+            ) from None
 
 
 def _vectors(directory: Path, pooling: Any, queries: list[str]) -> tuple[NDArray[Any], int]:

@@ -6,13 +6,22 @@ from maskline.core.errors import UserError
 from maskline.tokenization.load import LoadedTokenizer
 
 
+def has_half_character(text: str) -> bool:
+    """Return whether a text has half of a surrogate pair, which no encoding can write."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
 def encode_typed(tokenizer: LoadedTokenizer, longest: int, text: str, second: str | None = None) -> Encoding:
     """Return [CLS] text [SEP], or [CLS] text [SEP] second [SEP], as typed on a command line; [MASK] in it is the token.
 
     Raises:
         UserError: there are more than `longest` tokens, or a text came as bytes that are not UTF-8.
     """
-    if any("\ud800" <= character <= "\udfff" for character in text + (second or "")):
+    if has_half_character(text + (second or "")):
         raise UserError("the text is not UTF-8: check the encoding of the terminal")
     encoding = tokenizer.backend.encode(text, second)
     if len(encoding.ids) > longest:

@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from maskline.adapters.directory import is_tuned
+from maskline.core.errors import UserError
 from maskline.core.storage import source_fingerprint
 from maskline.inference.documents import Columns, Document, chunks, find_files, read_documents
 from maskline.inference.embedding import Pooling, embed
@@ -58,11 +60,16 @@ class OpenEncoder:
 
 
 def open_encoder(directory: Path, device: torch.device) -> OpenEncoder:
-    """Return the model in `directory`: pretrained, fine-tuned or imported.
+    """Return the model in `directory`: pretrained, fine-tuned as a whole or merged, or imported.
 
     Raises:
-        UserError: the directory is incomplete or damaged.
+        UserError: the directory is incomplete or damaged, or holds no whole model.
     """
+    if is_tuned(directory):
+        raise UserError(
+            f"{directory} holds what was trained on an encoder, and no whole model: merge lora or a probe with "
+            "`python -m pipeline.merge`, or name another directory"
+        )
     encoder = load_encoder(directory).to(device)
     return OpenEncoder(encoder, load_tokenizer(directory), device, hashes_of(directory))
 

@@ -56,6 +56,7 @@ def check_sizes(params: ModelParams, vocab_size: int, theirs: Mapping[str, Tenso
     """Check that weights under Hugging Face's names are those of `params`, before a model of its size is built.
 
     Raises:
+        KeyError: a weight that shows a size is missing.
         ValueError: there are more or fewer layers, or one of the sizes is another.
     """
     architecture = architecture_of(params.architecture)

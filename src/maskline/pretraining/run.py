@@ -363,6 +363,7 @@ def _export(
         "Validation": metrics,
         "Validation, before": before or {},
         "Data": data,
+        "Origin": {**start.origin} if start else {},
         "Model": params.model.model_dump(),
         "Training": {"seed": params.seed, **params.masking.model_dump(), **params.pretrain.model_dump()},
         "SHA-256 of the inputs' manifests and of the source": identity["inputs"] | {"source": identity["source"]},
@@ -390,4 +391,6 @@ def _export(
     provenance = identity | {"data": data}
     if start:  # the ids of those before are its own still
         provenance["tokenizers"] = [identity["inputs"]["tokenizer"], *start.tokenizers]
+        if start.origin:
+            provenance["origin"] = start.origin
     export(directory, model, architecture, files, card, provenance, untrained=untrained)

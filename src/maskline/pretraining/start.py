@@ -1,8 +1,9 @@
 """The model that a run goes on from, in the vocabulary of the run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -33,6 +34,8 @@ class Start:
     """For each further token of the run's tokenizer, in the order of ids: the old pieces whose mean is its row."""
     tokenizers: list[str]
     """SHA-256 of the manifests of the tokenizers whose ids it reads."""
+    origin: Mapping[str, Any]
+    """Where an encoder of others is from, and its licence; empty where it was pretrained by this pipeline."""
 
     @property
     def name(self) -> str:
@@ -113,4 +116,4 @@ def read_start(directory: Path, tokenizer: LoadedTokenizer) -> Start:
         )
     manifest = read_json(directory / MANIFEST)
     made_with = manifest.get("tokenizers") or [manifest.get("inputs", {}).get("tokenizer", "")]
-    return Start(saved, own.vocab_size, added, made_with)
+    return Start(saved, own.vocab_size, added, made_with, manifest.get("origin", {}))

@@ -128,9 +128,9 @@ def compare(runs: Sequence[Run], reference: str | None = None, notes: Sequence[s
 
     A run that repeats another (same parameters, same numbers) is left out, and a note says so. Finished runs that
     differ by `seed` alone become one row, unless two of them have the same seed or the same numbers: then those do that
-    `pipeline.seeds` made together, and the others stand alone. Runs whose
-    parameters differ and whose numbers do not are noted, and so are runs that were not evaluated, and those that were
-    scored on other data than the reference. `notes` are added.
+    `pipeline.seeds` made together, and the others stand alone. Runs whose parameters differ and whose numbers do not
+    are noted, and so are runs that were not evaluated, and those that were scored on other data than the reference.
+    `notes` are added.
 
     Raises:
         UserError: no run has the name of the reference.

@@ -58,7 +58,10 @@ def fitting(
     shown: Callable[[str], str],
     width: int | None,
 ) -> str:
-    """Return the same for a terminal of `width` characters: where it has no room, each cell is a line. None: any."""
+    """Return the table of `markdown`; where a terminal of `width` characters has no room, a line for each cell.
+
+    None is a terminal of any width.
+    """
     table = markdown(header, rows, numeric, shown)
     if width is None or max(map(len, table.splitlines())) <= width:
         return table

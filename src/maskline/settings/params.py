@@ -126,7 +126,7 @@ class Params(Section):
         if not self.encoder.imported:  # what another encoder reads is known once it is there
             recipes = {"finetune": self.finetune}
             recipes |= {f"{TASKS}/{name}.yaml: finetune": task.finetune for name, task in self.task_settings.items()}
-            for name, recipe in recipes.items():
+            for name, recipe in ({} if going_on else recipes).items():
                 if error := recipe.size_error(self.model.hidden):
                     raise ValueError(f"{name}.{error}")
             lengths["finetune.max_seq_length"] = self.finetune.max_seq_length

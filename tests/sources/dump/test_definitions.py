@@ -35,6 +35,7 @@ PAGES = {
     "Gleich": "{{#ifexist:{{{1}}}|[[{{{1}}}]]|{{{1}}}}}",
     "Sicher": "{{{{{|safesubst:}}}#if:{{{1|}}}|{{{1}}}|nichts}}",
     "Zitatblock": "<blockquote>{{{1}}}</blockquote>",
+    "Tief": "{{#if:x|" * 15 + "{{Tief}}" + "}}" * 15,
     "Alt": "#WEITERLEITUNG [[Vorlage:wort]]",
     "Im Kreis": "#REDIRECT [[Vorlage:Zurück]]",
     "Zurück": "#REDIRECT [[Template:Im_Kreis]]",
@@ -78,6 +79,7 @@ def shown(wikitext, language="de"):
         ("Ein [[Baum|{{Wort|Ast}}]] am {{#if:x|Haus|Hof}}.", "Ein Ast am Haus."),
         ("Ein {{Im Kreis}} Ding. Ein Satz bleibt.", "Ein Satz bleibt."),
         ("Ein {{Selbst}} Ding. Ein Satz bleibt.", "Ein Satz bleibt."),
+        ("Ein {{Tief}} Ding. Ein Satz bleibt.", "Ein Satz bleibt."),
         ("Ein {{Riese}} Ding. Ein Satz bleibt.", "Ein Satz bleibt."),
         ("Ein {{Offen|x}} Ding. Ein Satz bleibt.", "Ein Satz bleibt."),
         ("Ein " + "{{Viermal|" * 30 + "x" + "}}" * 30 + " Ding. Ein Satz bleibt.", "Ein Satz bleibt."),
@@ -87,6 +89,11 @@ def shown(wikitext, language="de"):
 )  # fmt: skip
 def test_what_a_template_shows_is_read_from_its_page(wikitext, expected):
     assert shown(wikitext) == expected
+
+
+def test_a_redirect_to_a_redirect_leads_to_what_its_target_is():
+    pages = {"A": "#REDIRECT [[Vorlage:B]]", "B": "#REDIRECT [[Vorlage:Frac]]"}
+    assert prose("T", "Es ist {{A|1|2}} davon.", SITE, "de", known(pages)).text == "Es ist 1/2 davon."
 
 
 def test_in_a_script_without_spaces_what_is_known_closes_and_the_rest_does_not():

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from maskline.sources.dump.siteinfo import Site
 
-TEMPLATES = 10
-"""The number of the namespace of templates."""
 LONGEST_BODY = 2_000
 """Most characters of a template whose text is kept."""
 MOST_CHARACTERS = 48_000_000
@@ -85,16 +83,15 @@ class Definitions:
 
     def body(self, name: str) -> str | None:
         """Return what the template `name` includes; None if that is not known. Redirects are followed."""
-        name = key(name)
-        for _ in range(5):  # MediaWiki follows one; a circle ends
-            if name not in self._redirects:
-                break
-            name = self._redirects[name]
-        return self._bodies.get(name)
+        return self._bodies.get(key(self.target(name)))
 
     def target(self, name: str) -> str:
-        """Return the name of the template that `name` is a redirect to, or `name`."""
-        return self._redirects.get(key(name), name)
+        """Return the name of the template that `name` leads to by redirects, or `name`."""
+        for _ in range(5):  # MediaWiki follows one; a circle ends
+            if (known := key(name)) not in self._redirects:
+                break
+            name = self._redirects[known]
+        return name
 
 
 NO_DEFINITIONS = Definitions()

@@ -17,6 +17,8 @@ STEPS = 500
 """Most parameters and calls that are read for one template of a page."""
 DEEPEST = 12
 """Most templates that call each other."""
+NESTED = 80
+"""Most parameters and calls inside each other, over all templates that call each other: Python's stack has an end."""
 LONGER = 5_000
 """Most characters that a template adds to those of its arguments."""
 
@@ -51,6 +53,7 @@ class Expansion:
     """Name of a template, its arguments, this -> what it shows."""
     steps: int = STEPS
     depth: int = 0
+    nested: int = 0
 
     def shown(self, name: str, arguments: Arguments) -> str | None:
         """Return what the template `name` shows in a sentence; None if the wiki does not define it.
@@ -79,10 +82,14 @@ class Expansion:
 
     def _piece(self, piece: Parameter | Call, arguments: Arguments) -> str:
         self.steps -= 1
-        if self.steps < 0:
+        if self.steps < 0 or self.nested == NESTED:
             return UNKNOWN
-        if isinstance(piece, Call):
-            return self._call(piece, arguments)
+        self.nested += 1
+        shown = self._call(piece, arguments) if isinstance(piece, Call) else self._parameter(piece, arguments)
+        self.nested -= 1
+        return shown
+
+    def _parameter(self, piece: Parameter, arguments: Arguments) -> str:
         given = arguments.given(self._text(piece.name, arguments).strip())
         if given is not None:
             return given

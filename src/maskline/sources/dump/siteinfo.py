@@ -6,7 +6,9 @@ from urllib.parse import quote
 
 from maskline.sources.dump.aliases import CATEGORY, FILE, words
 
-_FILE, _TEMPLATE, _CATEGORY, _MEDIA = 6, 10, 14, -2
+TEMPLATE = 10
+"""The number of the namespace of templates."""
+_FILE, _CATEGORY, _MEDIA = 6, 14, -2
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Site:
     def is_template(self, prefix: str) -> bool:
         """Return whether `prefix` is a name of the namespace of templates, in the wiki's language or in English."""
         folded = fold(prefix)
-        return folded == "template" or dict(self.namespaces).get(folded) == _TEMPLATE
+        return folded == "template" or dict(self.namespaces).get(folded) == TEMPLATE
 
     def url(self, title: str) -> str:
         """Return the address of a page."""

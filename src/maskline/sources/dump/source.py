@@ -9,10 +9,11 @@ from typing import Any
 
 from maskline.corpus.articles import Article, Source
 from maskline.records.files import describe, find
-from maskline.sources.dump.definitions import TEMPLATES, Definitions
+from maskline.sources.dump.definitions import Definitions
 from maskline.sources.dump.download import fetch_dump
 from maskline.sources.dump.pages import MAX_CHARACTERS, OPENERS, Page, SitePage, read_pages
 from maskline.sources.dump.server import Say
+from maskline.sources.dump.siteinfo import TEMPLATE
 from maskline.sources.dump.spool import Spool
 from maskline.sources.dump.wikitext import clean_page, is_redirect
 from maskline.sources.dump.workers import in_order
@@ -95,7 +96,7 @@ def _candidates(paths: Iterable[Path], threads: int, counts: _Counts) -> Iterato
         for site, page in read_pages(path, threads):
             if page.namespace != 0:
                 counts.dropped["other_namespace"] += 1
-                if page.namespace == TEMPLATES and page.model == "wikitext":
+                if page.namespace == TEMPLATE and page.model == "wikitext":
                     redirect = page.redirect or is_redirect(page.text)
                     counts.definitions.setdefault(site.name, Definitions()).add(site, page.title, page.text, redirect)
             elif page.redirect or is_redirect(page.text):

@@ -43,7 +43,7 @@ class Spool:
             UserError: the disk is full.
         """
         numbered = [(self._numbers.setdefault(site, len(self._numbers)), *page) for site, page in batch]
-        content = json.dumps(numbered).encode()
+        content = json.dumps(numbered, ensure_ascii=False).encode()
         compressed = self._codec.compress(content, asbytes=True)
         try:
             self._file.write(_LENGTHS.pack(len(compressed), len(content)))

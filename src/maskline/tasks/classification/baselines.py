@@ -19,6 +19,7 @@ from maskline.model.architecture import Encoder
 from maskline.model.directory import load_encoder
 from maskline.model.inputs import layout_of, move
 from maskline.model.modes import evaluating
+from maskline.tasks.classification.model import mean
 from maskline.tokenization.texts import EncodedTexts, encode_texts
 
 Units = Literal["words", "characters"]
@@ -152,6 +153,6 @@ def _pooled(encoder: Encoder, texts: EncodedTexts, device: torch.device) -> dict
             batch = texts.packed(rows)
             layout = layout_of(batch.lengths, device)
             x = encoder(move(batch.input_ids, device), move(batch.token_type_ids, device), layout).float()
-            found["mean"][rows] = torch.segment_reduce(x, "mean", offsets=layout.bounds.long()).cpu().numpy()
+            found["mean"][rows] = mean(x, layout).cpu().numpy()
             found["cls"][rows] = x.index_select(0, layout.starts).cpu().numpy()
     return found

@@ -47,7 +47,7 @@ class ClassificationModel(EncoderModel):
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, layout: Layout) -> Tensor:
         """Score the classes for sequences, arguments as for `Encoder`: -> (B, C) logits."""
         x = self.encoder(input_ids, token_type_ids, layout)
-        pooled = self.encoder.pool(x, layout) if self.pooled else _mean(x, layout)
+        pooled = self.encoder.pool(x, layout) if self.pooled else mean(x, layout)
         return self.classifier(self.dropout(self.head(pooled)))  # type: ignore[no-any-return]
 
     def config(self) -> Mapping[str, Any]:
@@ -72,6 +72,6 @@ def probabilities(model: EncoderModel, texts: EncodedTexts, classes: int, device
     return found
 
 
-def _mean(x: Tensor, layout: Layout) -> Tensor:
+def mean(x: Tensor, layout: Layout) -> Tensor:
     """Pool encoded sequences by the mean of their tokens: (N, D) -> (B, D)."""
     return torch.segment_reduce(x, "mean", offsets=layout.bounds.long())
