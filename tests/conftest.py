@@ -23,6 +23,8 @@ from tests.project import ROOT, call, change, copy_project
 
 # Before torch is loaded, here and in the commands that tests run: tiny tensors gain nothing from threads.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Selenium brings trio, whose plugin for hypothesis warns, and no test uses it.
+os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")
 
 
 def pytest_collection_modifyitems(items):
