@@ -153,12 +153,14 @@ def say_written(manifest: Mapping[str, Any], out: Path) -> None:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int], Callable[[int], None]]]:
-    """Give what shows on a terminal how many of all are done, and how long the rest will take."""
+    """Give what shows on a terminal how many of all are done, and how long the rest will take; of several, one shows."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+    with Progress(
+        *columns, console=Console(stderr=True), transient=True, disable=not (sys.stderr.isatty() and _is_main())
+    ) as bar:
 
         def begin(total: int) -> Callable[[int], None]:
             task = bar.add_task(what, total=total)

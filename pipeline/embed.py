@@ -30,18 +30,22 @@ def main(
 ) -> None:
     """Write a vector for each text, in their order, on the CPU.
 
-    A killed run goes on where it was when the same command is given again, and ends with the same bytes.
+    A killed run goes on where it was when the same command is given again, and ends with the same bytes. Started by
+    torchrun, each process takes a share of the texts.
     """
     import torch
 
     from maskline.inference.documents import Columns
+    from maskline.inference.shares import Share
     from maskline.inference.vectors import VectorSettings, open_encoder, write_vectors
 
     settings = VectorSettings(pooling, normalize, dtype)
     opened = open_encoder(model, torch.device("cpu"))
     with progress_bar("texts") as progress:
-        manifest = write_vectors(files, out, opened, settings, file_format, Columns(column, id_column), progress)
-    say_written(manifest, out)
+        named, share = Columns(column, id_column), Share.of_this_process()
+        manifest = write_vectors(files, out, opened, settings, file_format, named, progress, share)
+    if manifest:
+        say_written(manifest, out)
 
 
 if __name__ == "__main__":

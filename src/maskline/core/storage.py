@@ -276,11 +276,7 @@ def fresh_directory(path: Path) -> Path:
         UserError: `path` has files that no stage wrote, or another process fills it.
     """
     path.mkdir(parents=True, exist_ok=True)
-    if strange := list(islice(_strange_files(path), _NAMED + 1)):
-        names = ", ".join(strange[:_NAMED]) + (", ..." if len(strange) > _NAMED else "")
-        raise UserError(
-            f"{path} has files that no stage wrote ({names}), and they would be removed: name another folder"
-        )
+    check_ours(path)
     _unlock(path)
     # The mark is made first and is kept: if the process is killed now, a later run may still use this folder.
     mark = try_lock(path / INCOMPLETE)
@@ -298,6 +294,15 @@ def fresh_directory(path: Path) -> Path:
         elif child.name != INCOMPLETE:
             child.unlink()
     return path
+
+
+def check_ours(path: Path) -> None:
+    """Raise UserError if the directory `path` has files that no stage wrote, which are lost if it is filled."""
+    if strange := list(islice(_strange_files(path), _NAMED + 1)):
+        names = ", ".join(strange[:_NAMED]) + (", ..." if len(strange) > _NAMED else "")
+        raise UserError(
+            f"{path} has files that no stage wrote ({names}), and they would be removed: name another folder"
+        )
 
 
 def _strange_files(directory: Path) -> Iterator[str]:

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from maskline.adapters.directory import is_tuned
 from maskline.core.errors import UserError
-from maskline.core.storage import source_fingerprint
+from maskline.core.storage import check_ours, source_fingerprint
 from maskline.inference.documents import Columns, Document, chunks, find_files, read_documents
 from maskline.inference.embedding import Pooling, embed
 from maskline.inference.growing import Growing
 from maskline.inference.identity import hashes_of
+from maskline.inference.shares import Share, is_whole, join
 from maskline.model.architecture import Encoder
 from maskline.model.directory import load_encoder
 from maskline.records.files import describe
@@ -105,12 +106,14 @@ def write_vectors(
     file_format: Format = "parquet",
     columns: Columns = Columns(),  # noqa: B008  # it is frozen
     progress: Callable[[int], Callable[[int], None]] = lambda _: lambda _: None,
-) -> dict[str, Any]:
+    share: Share = Share(),  # noqa: B008
+) -> dict[str, Any] | None:
     """Write the vectors of all texts in files to the directory `out`, in their order; return its manifest.
 
     As Parquet they are `vectors-00000.parquet` and so on, with the columns `id` and `vector`; as NumPy `vectors.npy`,
     (N, D), and `ids.jsonl`, an id as a JSON string in each line. All input is read once before anything is computed,
     so that what is malformed stops at once. A process that was killed goes on when it is called with the same again.
+    Of several processes each embeds its share; the last one writes `out`, as one alone would, the others return None.
 
     Args:
         paths: files of texts, or directories of them.
@@ -120,12 +123,14 @@ def write_vectors(
         file_format: of the vectors.
         columns: where ids and texts stand in records.
         progress: given how many texts there are, returns what is told how many are done.
+        share: of the work, that is this process's.
 
     Raises:
         UserError: a file is not what it should be, or `out` holds files of others.
     """
     files = find_files(paths)
-    count = sum(1 for _ in read_documents(files, columns))
+    sizes = [len(chunk) for chunk in chunks(read_documents(files, columns))]
+    count, mine = sum(sizes), share.of(len(sizes))
     shape = {"texts": count, "dimensions": model.encoder.params.hidden}
     about = {
         **asdict(settings),
@@ -135,16 +140,28 @@ def write_vectors(
         "columns": asdict(columns),
         "inputs": describe(files),
     }
-    write = _write_parquet if file_format == "parquet" else partial(_write_npy, count)
-    documents = read_documents(files, columns)
-    with Growing(out, {**about, "source": source_fingerprint()}) as growing:
-        grow(growing, documents, lambda document: document.text, model, settings, write, progress(count))
-        manifest = {**about, "cut": growing.counts["cut"]}
-        growing.finish(manifest)
-    return manifest
+    first, texts = sum(sizes[: mine.start]), sum(sizes[mine.start : mine.stop])
+    write = partial(_write_parquet, mine.start) if file_format == "parquet" else partial(_write_npy, count, first)
+    identity = {**about, "source": source_fingerprint()}
+
+    def fill(place: Path, identity: dict[str, Any], about: dict[str, Any]) -> dict[str, Any]:
+        documents = islice(read_documents(files, columns), first, first + texts)
+        with Growing(place, identity) as growing:
+            grow(growing, documents, lambda document: document.text, model, settings, write, progress(texts))
+            manifest = {**about, "cut": growing.counts.get("cut", 0)}
+            growing.finish(manifest)
+        return manifest
+
+    if share.count == 1:
+        return fill(out, identity, about)
+    check_ours(out)
+    own = {**identity, "share": asdict(share)}
+    if not is_whole(share.directory(out), own):
+        fill(share.directory(out), own, own)
+    return join(out, share, identity, about, ["cut"])
 
 
-def _write_parquet(growing: Growing, documents: list[Document], vectors: Vectors) -> None:
+def _write_parquet(first: int, growing: Growing, documents: list[Document], vectors: Vectors) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -152,19 +169,19 @@ def _write_parquet(growing: Growing, documents: list[Document], vectors: Vectors
     table = pa.table({"id": pa.array([document.id for document in documents], pa.string()), "vector": column})
     content = io.BytesIO()
     pq.write_table(table, content, compression="none", use_dictionary=False)  # numbers like these do not shrink
-    growing.append(f"vectors-{growing.counts.get('chunks', 0):05d}.parquet", content.getvalue())
+    growing.append(f"vectors-{first + growing.counts.get('chunks', 0):05d}.parquet", content.getvalue())
 
 
-def _write_npy(count: int, growing: Growing, documents: list[Document], vectors: Vectors) -> None:
-    append_rows(growing, "vectors.npy", vectors, count)
+def _write_npy(count: int, first: int, growing: Growing, documents: list[Document], vectors: Vectors) -> None:
+    append_rows(growing, "vectors.npy", vectors, count, first)
     lines = "".join(json.dumps(document.id, ensure_ascii=False) + "\n" for document in documents)
     growing.append("ids.jsonl", lines.encode())
 
 
-def append_rows(growing: Growing, name: str, rows: NDArray[Any], count: int) -> None:
-    """Append `rows` to a file of NumPy that will have `count` of them."""
+def append_rows(growing: Growing, name: str, rows: NDArray[Any], count: int, first: int = 0) -> None:
+    """Append `rows` to a file of NumPy that will have `count` of them, or to its part that begins at row `first`."""
     content = io.BytesIO()
-    if not growing.counts.get("texts"):
+    if not first and not growing.counts.get("texts"):
         header = {"descr": np.lib.format.dtype_to_descr(rows.dtype), "fortran_order": False}
         np.lib.format.write_array_header_1_0(content, {**header, "shape": (count, *rows.shape[1:])})
     content.write(np.ascontiguousarray(rows).tobytes())
