@@ -153,7 +153,7 @@ def say_written(manifest: Mapping[str, Any], out: Path) -> None:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int], Callable[[int], None]]]:
-    """Give what shows on a terminal how many of all are done, and how long the rest will take; of several, one shows."""
+    """Give what shows on a terminal how many of all are done, and how long the rest will take; one process shows it."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
