@@ -38,8 +38,50 @@ CASES = [
     ("en", "A lobster of 0 @.@ 7 kg or 1 @.@ 5 <unk> .| <unk> like 1 @,@ 000 J. <unk> at St. <unk> .| It ends ."),
     ("en", 'He said , " It is good .| It is big . "| The end .| " No ! " he <unk> .| " Yes ? "| <unk> did .'),
     ("en", 'It was , " he said .\n| " Never . "| It was ( as <unk> wrote . )| It ends [ ... ]| The " end " .'),
-    ("xx", "No rules: Dr.| Smith and J. R. Jones."),
+    ("xx", "No rules: Capt.| Smith and J. R. Jones."),
+    ("xx", "No rules: Prof. Dr. Smith, Ltd. Jones and Mrs. Green.| TX. Brown."),
     ("en-GB", "Mr. Smith is in."),
+    # Scripts without case: what Python calls lower case tells nothing.
+    ("ka", "მატარებელი გვიან ჩამოვიდა.| პროფ. ლომიძე სადგურში იდგა.| წვიმდა."),
+    ("ka", "იყიდა პური, რძე და სხვ.| სახლში წავიდა (პური, რძე და სხვ.) მალე."),
+    ("he", "הרכבת איחרה.| ירד גשם."),
+    # Titles, streets and the like before a name
+    ("id", "Prof. Ir. H. Slamet tinggal di Jl. Merdeka.| Ia lahir di Solo."),
+    ("pt", "O Sr. Costa mora na Av. Central.| A Profa. Lima nasceu em 44 a. C. em Roma."),
+    ("ru", "Музей им. Чехова открыл проф. Орлов.| Он стоит на ул. Садовой, д. 3.| См. рис. 2."),
+    ("uk", "Проф. Коваль жив на вул. Лесі Українки.| Див. рис. 3."),
+    ("vi", "GS. Lê Văn Tám sống ở TP. Huế.| Ông dạy học."),
+    ("tr", "Doç. Dr. Elif Kaya konuştu.| Bkz. Şekil 2."),
+    ("it", "L'ing. Conti e il dott. Neri abitano qui.| Vedi pag. 12."),
+    ("pl", "Prof. dr hab. Nowak mieszka przy ul. Długiej.| W 1970 r. ukończył studia."),
+    ("el", "Ο κ. Παππάς ζει στην οδ. Ερμού.| Πού πήγε;| Δεν ξέρω."),
+    ("hi", "प्रो. वर्मा जि. सतारा में रहते हैं।| दूरी ५ कि.मी. है।| सन् ई.पू. २०० की बात है।"),
+    ("hi", "वह गया.| वह घर पर है.| बारिश हुई."),
+    ("mr", "डॉ. पाटील आले.| ते प्रा. होते."),
+    ("gu", "તે ઘરે છે.| તે ગયો."),
+    ("cs", "Přišla smrt.| Prof. Malý odešel.| Čti str. 5."),
+    # Units and years behind a number
+    ("ru", "Дом построили ещё в 1890 г.| Семья Беловых в нём жила.| В 1890 г. Белов умер."),
+    ("ru", "Он жил в г. Твери с 1890 г. и до войны."),
+    ("fr", "Le village se trouve à 416 m.| Santa Ana est plus haut, à 5 km."),
+    ("en", "It rose at 8 a.m. Monday, and weighs about 500 g.| Thought to be rare, it flew 500 m. A. Smith saw it."),
+    # Ordinals
+    ("tr", "Kitap bitti.| 20. Yüzyıl başladı.| II. Mahmut 10. Yıl şenliğine geldi."),
+    ("hr", "Rođen je 5. svibnja 1950. godine.| Prof. Babić umro je u 19. stoljeću."),
+    # Ends that ICU misses
+    ("pt", "O jogo acabou.|Todos foram para casa.| Choveu no Rio.|O time venceu, disse Rita."),
+    ("en", "Node.Js runs on www.example.Com and in Amazon.Com."),
+    ("fr", "Il aime les livres.| 26 volumes sont sortis, au prix de 3 francs."),
+    ("ru", "Сборник вышел.| 3 мая его запретили.| 5-я армия ушла."),
+    ("pt", '"Vamos."|"Nunca mais", disse.| -- Hoje vou, disse ele, -- Amanhã não.'),
+    ("es", '"Todo está bien" dijo.|"Nada", respondió.'),
+    # Closing quotation marks and brackets in the midst
+    ("en", "He lives (in a house in the U.S.) Tuesdays."),
+    ("zh", "“门开着。”他说道。|“有人吗？”没人回答。"),
+    ("zh", "老人问：“你找谁？”孩子不说话。|古人云：“水滴石穿。”可见恒心重要。"),
+    ("zh", "他写道：“门开着。”|第二天下雨了。"),
+    ("ja", "母は「早く。」と言った。|「もう行く。」|父は（静かに。）うなずいた。"),
+    ("ko", '그는 "간다."라고 말했다.| 비가 왔다.'),
 ]
 
 

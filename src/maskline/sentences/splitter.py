@@ -1,9 +1,10 @@
 """Sentence splitting: ICU's rules for the language (UAX #29), with corrections for encyclopedias.
 
 ICU knows the sentence ends of every script, and leaves closing quotes and brackets with their sentence. But before a
-capital it ends a sentence after each "Dr.", "J. R. R." and "U.S.". Here the next word decides: in "the U.S. Army" the
-sentence goes on, in "the U.S. The" it ends. Text that is already cut into words, such as WikiText, has spaces around
-the marks that close a sentence (` . " `), writes decimals as `3 @.@ 5`, and has `<unk>` in place of some words.
+capital it ends a sentence after each "Dr.", "J. R. R." and "U.S.": `ends` takes such ends back. It misses others: where
+no space follows a full stop ("na posse.Ele disse"), before a number and a small letter ("todos. 12 pessoas"), before a
+dash that begins what somebody says. Text that is already cut into words, such as WikiText, has spaces around the marks
+that close a sentence (` . " `), writes decimals as `3 @.@ 5`, and has `<unk>` in place of some words.
 """
 
 import re
@@ -11,22 +12,22 @@ from collections.abc import Iterator
 
 from icu4py.breakers import SentenceBreaker
 
-from maskline.sentences.abbreviations import RULES, Rules
+from maskline.sentences.abbreviations import Rules, rules_of
+from maskline.sentences.ends import OPENING, PARAGRAPH_ENDS, begins_small, goes_on
 
-_PARAGRAPH_ENDS = "\n\r\x85\u2028\u2029"
 _TAIL = 256  # characters of the sentence that are looked at: this bounds the time for a very long line
-_OPENING = "([{\"'«\u2039\u201c\u201d\u201e\u2018¿¡「『《〈【\uff08"
-_MIDST = "….!?؟,;:،؛–—-/"  # noqa: RUF001
 _CLOSED = re.compile(
     r"[»\u203a\u201d)\]]\s+"
 )  # a closing mark after a space, as in French; German »so« has no space there
 _STRAIGHT = re.compile(r'"\s+')  # likewise, if a quote is open in the paragraph
-_NUMBER = re.compile(r"\d+(?=[^\W\d_A-Za-z])")  # 320ق.م. is 320 ق.م. but 3D is a word
 _ASTRAY = re.compile(r"(?:[(\[{「『《〈【\uff08]|(?<=[。\uff01\uff1f])[\u201c\u2018])+$")
-_LETTER = re.compile(r"[^\W\d_]")
-_FIRST_WORD = re.compile(r"\W*(\w+['\u2019]?)(?!\.)")
-_INITIALS = re.compile(r"(?:[^\W\d_]\.-?)+")
-_ORDINAL = re.compile(r"(?:\d{1,2}|[IVXLC]+)\.")
+_ORDINAL = re.compile(r"\W*(?:\d{1,3}|[IVXLC]+)\.\s+")
+_FULL_STOP = re.compile(r"[.!?].{3}", re.DOTALL)
+_GLUED = re.compile(
+    r"(?<!\S)[(\"'«\u201c\u2018]?([^\W\d_](?:[^\W\d_]|[-'\u2019])*[^\W\d_])\.(?=([^\W\d_](?=\s)|[^\W\d_]{2,})(?![\w.@/:]))"
+)
+_BEFORE_NUMBER = re.compile(r"(?<=[^\W\d_]{4})\.[\"»\u201d)\]]*\s+(?=\d+(?:-\w+)?\s+[^\W\d_])")
+_BEFORE_SPEECH = re.compile(r"(?<=[^\W\d_]{2}[.!?])\s+(?=(?:--|[\u2013\u2014])\s+[^\W\d_])")
 
 
 def split_sentences(text: str, language: str) -> list[str]:
@@ -34,28 +35,44 @@ def split_sentences(text: str, language: str) -> list[str]:
 
     A newline ends a sentence. `language` is an ISO 639 code.
     """
-    rules = RULES.get(language.partition("-")[0], Rules())
+    rules = rules_of(language, text)
     sentences = []
     current = ""
     quotes = 0
-    for found in _pieces(text, language):
+    for found in _pieces(text, language, rules):
         closed = None
-        if not current or current[-1] in _PARAGRAPH_ENDS:
+        if not current or current[-1] in PARAGRAPH_ENDS:
             quotes = 0
         else:
             closed = _CLOSED.match(found) or (_STRAIGHT.match(found) if quotes % 2 else None)
-        quotes += found.count('"')
         piece = found[closed.end() :] if closed else found
         current += closed[0] if closed else ""
-        if current and piece and not _goes_on(current[-_TAIL:], piece, rules):
-            ended, current = _without_astray(current)
+        if current and piece and not goes_on(current[-_TAIL:], piece, rules, language):
+            ended, current = _without_astray(current, quotes)
             sentences.append(ended)
+        quotes += found.count('"')
         current += piece
     sentences.append(current)
     return [stripped for sentence in sentences if (stripped := sentence.strip())]
 
 
-def _pieces(text: str, language: str) -> Iterator[str]:
+def _pieces(text: str, language: str, rules: Rules) -> Iterator[str]:
+    """Yield the sentences by ICU's rules, cut where it misses an end, and ordinals with what they count."""
+    ordinal = ""
+    for found in _icu(text, language):
+        if rules.ordinals and not ordinal and _ORDINAL.fullmatch(found):
+            ordinal = found
+            continue
+        piece, ordinal = ordinal + found, ""
+        if not _FULL_STOP.search(piece):
+            yield piece
+        else:
+            yield from _cut(piece, rules)
+    if ordinal:
+        yield ordinal
+
+
+def _icu(text: str, language: str) -> Iterator[str]:
     """Yield the sentences by ICU's rules. `<unk>` is taken for a capitalized word: it may begin a sentence."""
     if "<unk>" not in text:
         yield from SentenceBreaker(text, language)
@@ -66,26 +83,33 @@ def _pieces(text: str, language: str) -> Iterator[str]:
         start += len(piece)
 
 
-def _goes_on(sentence: str, following: str, rules: Rules) -> bool:
-    """Return whether `following` continues `sentence`, of which the end is given, although ICU ends it."""
-    if sentence[-1] in _PARAGRAPH_ENDS:
-        return False
-    if sentence.endswith("@."):  # 3 @.@ 5
-        return True
-    if following[0] in _MIDST or following.lstrip(_OPENING)[:1].islower():  # enough?…  Yahoo! was  "Who?" asked
-        return True
-    if not (_LETTER.search(sentence) and _LETTER.search(following)):  # 1. Item
-        return True
-    last = _NUMBER.sub("", sentence.rsplit(maxsplit=1)[-1].lstrip(_OPENING), count=1)
-    if last in rules.ends or not (
-        last in rules.abbreviations or _INITIALS.fullmatch(last) or (rules.ordinals and _ORDINAL.fullmatch(last))
-    ):
-        return False
-    opener = _FIRST_WORD.match(following)
-    return opener is None or opener[1].replace("\u2019", "'") not in rules.openers
+def _cut(piece: str, rules: Rules) -> Iterator[str]:
+    """Yield the parts of `piece` between the ends that ICU misses; the commonest addresses and names are no ends."""
+    ends = [found.end() for found in _GLUED.finditer(piece) if _is_glued(found[1], found[2], rules)]
+    ends += [found.end() for pattern in (_BEFORE_NUMBER, _BEFORE_SPEECH) for found in pattern.finditer(piece)]
+    start = 0
+    for end in sorted(ends):
+        yield piece[start:end]
+        start = end
+    yield piece[start:]
 
 
-def _without_astray(sentence: str) -> tuple[str, str]:
-    """Split off the brackets at the end of `sentence` that open the next one (ICU's error without a space before)."""
-    astray = _ASTRAY.search(sentence) if sentence[-1] in _OPENING else None
+def _is_glued(before: str, after: str, rules: Rules) -> bool:
+    """Return whether a sentence ends between two words with a full stop and no space between them.
+
+    In "Node.Js" and "Amazon.Com" none does: after a name, only a word that begins many sentences tells.
+    """
+    if not begins_small(before[-1]) or begins_small(after[0]) or not (len(after) == 1 or begins_small(after[1])):
+        return False
+    return before.islower() or after in rules.openers
+
+
+def _without_astray(sentence: str, quotes: int) -> tuple[str, str]:
+    """Split off the marks at the end of `sentence` that open the next one (ICU's error without a space before).
+
+    `quotes` is the number of straight quotes so far in the paragraph: an odd one opens.
+    """
+    if sentence[-1] == '"' and quotes % 2:
+        return sentence[:-1], '"'
+    astray = _ASTRAY.search(sentence) if sentence[-1] in OPENING else None
     return (sentence[: astray.start()], astray[0]) if astray else (sentence, "")
