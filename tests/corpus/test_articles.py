@@ -29,7 +29,8 @@ def corpus(directory, items, min_characters=0, validation_fraction=0.5, near_dup
         ("e\u0301te\u0301", "\xe9t\xe9"),
         ("a\xa0b\u202fc\u3000d\t e", "a b c d e"),
         (" one \r\n\r\n\n two\rthree\u2029four ", "one\ntwo\nthree\nfour"),
-        ("\ufeffsoft\xadhy\u200bphen\x00 \u200eleft\u200f \u202aright\u202c", "softhyphen left right"),
+        ("\ufeffsoft\xadhy\u2060phen\x00 \u200eleft\u200f \u202aright\u202c", "softhyphen left right"),
+        ("ខ្មែរ\u200bភាសា\u200b \u200bថ\u200b", "ខ្មែរ ភាសា ថ"),  # where words end that no space parts
         ("می\u200cخواهم", "می\u200cخواهم"),
         ("👩\u200d🔬 \ue000", "👩\u200d🔬"),
         ("half \ud83d an emoji", "half an emoji"),

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maskline.core.errors import UserError
-from maskline.vocabulary.normalization import POLICIES, normalizer
+from maskline.corpus.articles import clean
+from maskline.vocabulary.normalization import _SCRIPTS, POLICIES, normalizer
 from tests.tiny import tokenizer_params
 
 ZWNJ, ZWJ = "\u200c", "\u200d"
@@ -56,10 +57,61 @@ def test_direction_marks_and_controls_go_everywhere():
 
 def test_joiners_stay_where_a_language_spells_with_them():
     assert normalize(f"می{ZWNJ}رود کتاب{ZWNJ}ها", "fa") == f"می{ZWNJ}رود کتاب{ZWNJ}ها"
-    assert normalize(f"می{ZWNJ}رود", "ar") == normalize(f"می{ZWNJ}رود", "en") == "میرود"
     assert normalize(f"ക{ZWJ} ക്{ZWNJ}ഷ", "ml") == f"ക{ZWJ} ക്{ZWNJ}ഷ"
     assert normalize(f"می{ZWNJ}رود", "fa", joiners="remove") == "میرود"
     assert normalize(f"می{ZWNJ}رود", "ar", joiners="keep") == f"می{ZWNJ}رود"
+
+
+@pytest.mark.parametrize("language", ["pnb", "lrc", "ks", "skr", "prs", "khw", "ug", "xx", "en"])
+def test_joiners_stay_in_arabic_script_whatever_the_language(language):
+    assert normalize(f"می{ZWNJ}رود مُ{ZWNJ}ر", language) == f"می{ZWNJ}رود مُ{ZWNJ}ر"
+
+
+@pytest.mark.parametrize("language", ["mai", "bho", "new", "si", "xx", "en"])
+@pytest.mark.parametrize("text", [f"क्{ZWJ}ष", f"क्{ZWNJ}ष", f"ශ්{ZWJ}රී", f"র{ZWJ}্য", f"ന്{ZWJ}", f"𑐎𑑂{ZWJ}𑐲"])
+def test_joiners_stay_in_scripts_with_a_virama(text, language):
+    assert normalize(text, language) == text
+
+
+@pytest.mark.parametrize("language", ["en", "fa", "hi", "xx"])
+def test_joiners_go_from_other_scripts(language):
+    assert normalize(f"Auf{ZWNJ}lage 👩{ZWJ}🚀 ก{ZWJ}ก", language) == "auflage 👩🚀 กก"
+
+
+def test_in_arabic_a_joiner_parts_words_but_for_a_single_letter():
+    assert normalize(f"البلاي{ZWNJ}ستيشن بي{ZWNJ}إم{ZWNJ}دبليو", "ar") == "البلاي ستيشن بي إم دبليو"
+    assert normalize(f"تكلف{ZWNJ}ة على{ZWNJ}التّوالي ه{ZWJ}", "arz") == "تكلفة على التّوالي ه"
+
+
+def test_the_scripts_of_joiners_are_those_that_unicode_gives_a_virama():
+    virama = {
+        unicodedata.name(chr(code)).split()[0] for code in range(0x20000) if unicodedata.combining(chr(code)) == 9
+    }
+    # Marks of another use, and scripts of which no text is known on computers.
+    others = {"THAI", "LAO", "TIBETAN", "HANUNOO", "TIFINAGH", "REJANG", "KHAROSHTHI", "DIVES", "ZANABAZAR", "SOYOMBO"}
+    assert virama - others <= {script.upper().split("_")[0] for script in _SCRIPTS.split()}
+
+
+@pytest.mark.parametrize("language", ["km", "th", "my", "en", "ar", "fa", "hi"])
+@pytest.mark.parametrize("separator", ["\u200b", "\x0b", "\x0c", "\x85", "\x1c", "\x1d", "\x1e", "\x1f"])
+def test_what_parts_words_in_the_corpus_parts_them_here(separator, language):
+    text = f"ខ្មែរ{separator}ភាសា a{separator}b"
+    assert normalize(text, language).split() == clean(text).split() == ["ខ្មែរ", "ភាសា", "a", "b"]
+
+
+def test_ascii_digits_are_those_of_every_script():
+    digits = [chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Nd"]
+    for language in ("en", "ar"):
+        assert normalize("".join(digits), language, digits="ascii", unicode="nfc") == "".join(
+            str(unicodedata.decimal(digit)) for digit in digits
+        )
+    assert normalize("१२ ４ ၅", "hi") == "१२ ４ ၅"
+
+
+def test_greek_sigma_is_final_at_the_end_of_a_word():
+    assert normalize("ΟΔΟΣ ΣΟΦΌΣ. Σ ΣΑΣ, ΤΟΥΣ ΟΔΟΣ\u0301 ΟΔΟΣ-Α", "el") == "οδος σοφός. σ σας, τους οδος\u0301 οδος-α"
+    assert normalize("ΟΔΟΣ ὈΔΥΣΣΕΎΣ", "en") == "οδος ὀδυσσεύς"
+    assert normalize("ΟΔΟΣ", "el", lowercase=False) == "ΟΔΟΣ"
 
 
 @pytest.mark.parametrize("text", [f"{ZWNJ}ها", f"ها{ZWNJ}", f"{ZWNJ}{ZWNJ}ها{ZWNJ}{ZWNJ}", f"ها{ZWNJ}.", f"({ZWNJ}ها"])

@@ -121,8 +121,12 @@ def test_singles_and_pairs_have_berts_layout(params):
     assert tokenizer.decode(tokenizer.encode("amh año").ids) == "amh año"
 
 
-def test_a_text_without_a_space_teaches_pieces_of_words_and_is_itself_unknown(params):
+def test_a_text_without_a_space_is_cut_into_words_that_are_known(params):
     tokenizer = train(lambda: ["ab" * 300] * 5, params(), "en")
     assert max(map(len, pieces(tokenizer))) == 100
     assert tokens(tokenizer, "ab" * 50) == ["ab" * 50]
-    assert tokens(tokenizer, "ab" * 50 + "a") == ["[UNK]"]
+    assert tokens(tokenizer, "ab" * 50 + "a") == ["ab" * 50, "a"]
+    cut = tokens(tokenizer, "ab" * 125)
+    assert "".join(cut).replace("##", "") == "ab" * 125
+    assert cut[:2] == ["ab" * 50] * 2
+    assert tokens(tokenizer, "ñ" * 101) == ["[UNK]", "[UNK]"]

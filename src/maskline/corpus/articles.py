@@ -32,12 +32,12 @@ PAGE_ROWS = 16
 SCHEMA = pa.schema([(name, pa.string()) for name in ("id", "title", "url", "text")])
 
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_SPACES = re.compile(r"[^\S\n]+")
-# Controls, soft hyphens, zero-width spaces, direction marks, byte order marks, private-use characters, and surrogates,
+_SPACES = re.compile(r"(?:[^\S\n]|\u200b)+")  # the zero-width space parts words, as in Khmer
+# Controls, soft hyphens, direction marks, byte order marks, private-use characters, and surrogates,
 # which UTF-8 cannot encode. The joiners U+200C and U+200D stay: Persian, Indic scripts and emoji need them. The list is
 # written out because `unicodedata` differs between versions of Python.
 _INVISIBLE = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u061c\u180e\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ud800-\udfff\ue000-\uf8ff\ufffe\uffff]"
 )
 

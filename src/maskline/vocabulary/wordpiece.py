@@ -13,7 +13,8 @@ from maskline.vocabulary.settings import TokenizerParams
 PREFIX = "##"
 """Marks a piece that continues a word."""
 LONGEST_WORD = 100
-"""Characters; a longer word is one [UNK], as in BERT."""
+"""Characters; a longer word is cut into words of this many. To BERT it is one [UNK], which loses whole lines of scripts
+without spaces. ICU's dictionaries would cut better, but no tokenizer.json can hold them."""
 ASCII = " ".join(character * 2 for character in map(chr, range(0x21, 0x7F)))
 """The printable ASCII characters, each at the start of a word and inside a word."""
 
@@ -63,7 +64,9 @@ def from_vocabulary(vocabulary: dict[str, int], rules: Normalizer) -> Tokenizer:
 def _untrained(rules: Normalizer) -> Tokenizer:
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106
     tokenizer.normalizer = rules
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    # The time of learning, too, grows with the square of a word's length: a megabyte of one word would take minutes.
+    parts = [pre_tokenizers.BertPreTokenizer(), pre_tokenizers.FixedLength(LONGEST_WORD)]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(parts)
     return tokenizer
 
 
@@ -72,9 +75,6 @@ def _pieces(
 ) -> list[str]:
     """Return the pieces that the trainer learns, by id: `first`, then all characters, then learned pieces."""
     tokenizer = _untrained(rules)
-    # The time of learning grows with the square of a word's length: a megabyte without a space would take minutes.
-    parts = [tokenizer.pre_tokenizer, pre_tokenizers.FixedLength(LONGEST_WORD)]
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(parts)
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
         min_frequency=min_frequency,
