@@ -30,12 +30,12 @@ def main(
         metrics = learn(settings.tokenizer, settings.language, corpus, tokenizer, report, start)
     say(
         f"{tokenizer}: {metrics['vocab_size']:,} tokens; validation split: {metrics['tokens_per_word']:.2f} tokens per "
-        f"word, {metrics['unk_rate']:.3%} [UNK]"
+        f"word, {metrics['unk_rate']:.3%} [UNK], {metrics['unk_character_rate']:.3%} of the characters"
     )
     if before := metrics.get("before"):
         say(
             f"  {metrics['added']:,} of them added from the train split; without them {before['tokens_per_word']:.2f} "
-            f"tokens per word, {before['unk_rate']:.3%} [UNK]"
+            f"tokens per word, {before['unk_rate']:.3%} [UNK], {before['unk_character_rate']:.3%} of the characters"
         )
 
 

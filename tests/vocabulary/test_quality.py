@@ -13,23 +13,29 @@ def test_figures_against_a_count_by_hand(params):
         "words": 5,
         "tokens": 6,  # one two [UNK] | one one [UNK]
         "unk_rate": 2 / 6,
+        "unk_character_rate": 4 / 16,  # ¡ | ñññ
         "tokens_per_word": 6 / 5,
         "characters_per_token": 19 / 6,
     }
 
 
 def test_more_unknown_than_the_limit_is_refused(params):
-    metrics = {"tokens": 1000, "unk_rate": 0.01, "tokens_per_word": 1.0}
+    metrics = {"tokens": 1000, "unk_rate": 0.01, "unk_character_rate": 0.01, "tokens_per_word": 1.0}
     check_quality(metrics, params(max_unk_rate=0.01), "en")
     metrics["unk_rate"] = 0.015
     with pytest.raises(UserError, match=r"1\.50% of the 1,000 validation .*max_unk_rate 1\.00%: raise .*vocab_size"):
         check_quality(metrics, params(max_unk_rate=0.01), "en")
     with pytest.raises(UserError, match="take the tokenizer of another model"):
         check_quality(metrics, params(max_unk_rate=0.01, kind="pretrained"), "en")
+    metrics |= {"unk_rate": 0.001, "unk_character_rate": 0.0314}
+    with pytest.raises(
+        UserError, match=r"0\.10% of the 1,000 .*, and 3\.14% of the characters, above .*max_unk_rate 1\.00%"
+    ):
+        check_quality(metrics, params(max_unk_rate=0.01), "km")
 
 
 def test_more_tokens_per_word_than_the_limit_are_refused(params):
-    metrics = {"tokens": 1000, "unk_rate": 0.0, "tokens_per_word": 3.0}
+    metrics = {"tokens": 1000, "unk_rate": 0.0, "unk_character_rate": 0.0, "tokens_per_word": 3.0}
     check_quality(metrics, params(max_fertility=3.0), "ar")
     metrics["tokens_per_word"] = 3.25
     with pytest.raises(UserError, match=r"3\.25 tokens per word, above tokenizer\.max_fertility 3: raise"):
