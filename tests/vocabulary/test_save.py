@@ -27,6 +27,8 @@ def mixed_lines():
     words = " ".join(LINES).split()
     lines = [" ".join(draw.choices(words, k=draw.randint(1, 12))) for _ in range(480)]
     lines += ["", " ", "\u200f", "a" * 101, "unseen ქართული words", "tab\tand\nnewline", "a\x00b\ufffdc\u00ad", "ﷲ ﻻ"]
+    lines += ["one\u200btwo\x0bthree\x0cfour\x85five\x1fsix", "می\u200cرود क्\u200dष Auf\u200clage", "ΟΔΟΣ", "٣१２"]
+    lines += ["维基百科" * 60, "เมืองไทย" * 40, "ទីក្រុង\u200bភ្នំពេញ" * 20]
     return lines + [line.upper() for line in lines[: 500 - len(lines)]]
 
 
