@@ -19,6 +19,7 @@ SUBJECTS = (
     "size",
     "arabic_mlm",
     "dump_extraction",
+    "sentences",
 )
 """The subjects, in the order of the summary."""
 BY_NAME_ALONE = ("size", "retrieval")
