@@ -21,6 +21,7 @@ from maskline.examples.settings import MaskingParams, PremaskParams
 from maskline.finetuning.settings import EncoderParams, FinetuneParams, FinetuningSettings
 from maskline.imports.settings import ImportParams
 from maskline.model.settings import AnyModel
+from maskline.multitask.settings import MultitaskParams, MultitaskSettings
 from maskline.pretraining.settings import PretrainingSettings, PretrainParams
 from maskline.settings.files import merge, read_yaml, validate
 from maskline.shards.settings import TokenizeParams
@@ -57,6 +58,7 @@ class Params(Section):
     imported: ImportParams
     encoder: EncoderParams
     finetune: FinetuneParams
+    multitask: MultitaskParams
     evaluate: EvaluateParams
     compute: ComputeParams
 
@@ -88,6 +90,27 @@ class Params(Section):
             encoder=self.encoder,
             model=self.model,
             recipe=self.task(task).finetune,
+            compute=self.compute,
+        )
+
+    def multitasking(self) -> MultitaskSettings:
+        """Return what the command `multitask` reads.
+
+        Raises:
+            UserError: no tasks are named for it.
+        """
+        if not self.multitask.tasks:
+            raise UserError(
+                "multitask.tasks is []: name two or more of the tasks that are switched on, "
+                f"{', '.join(self.tasks) or 'none now'}"
+            )
+        return MultitaskSettings(
+            seed=self.seed,
+            language=self.language,
+            multitask=self.multitask,
+            recipe=self.finetune,
+            tasks={name: self.finetuning(name) for name in self.multitask.tasks},
+            encoder=self.encoder,
             compute=self.compute,
         )
 
@@ -134,6 +157,11 @@ class Params(Section):
                 f"{TASKS}/{name}.yaml: finetune.max_seq_length": t.finetune.max_seq_length
                 for name, t in self.task_settings.items()
             }
+        if unknown := [name for name in self.multitask.tasks if name not in self.tasks]:
+            raise ValueError(
+                f"multitask.tasks has {unknown[0]}, which is not switched on: `tasks` has "
+                f"{', '.join(self.tasks) or 'none'}"
+            )
         for name, length in ({} if going_on else lengths).items():
             if length > self.model.max_positions:
                 raise ValueError(
