@@ -16,6 +16,7 @@ from pydantic import model_validator
 import maskline.tasks
 from maskline.core.errors import UserError, quoted
 from maskline.core.section import Language, Section, Seed
+from maskline.distillation.settings import DistillationSettings, DistillParams
 from maskline.evaluation.settings import EvaluateParams
 from maskline.examples.settings import MaskingParams, PremaskParams
 from maskline.finetuning.settings import EncoderParams, FinetuneParams, FinetuningSettings
@@ -59,6 +60,7 @@ class Params(Section):
     encoder: EncoderParams
     finetune: FinetuneParams
     multitask: MultitaskParams
+    distill: DistillParams
     evaluate: EvaluateParams
     compute: ComputeParams
 
@@ -111,6 +113,17 @@ class Params(Section):
             recipe=self.finetune,
             tasks={name: self.finetuning(name) for name in self.multitask.tasks},
             encoder=self.encoder,
+            compute=self.compute,
+        )
+
+    def distilling(self) -> DistillationSettings:
+        """Return what the command `distill` reads."""
+        return DistillationSettings(
+            seed=self.seed,
+            language=self.language,
+            model=self.model,
+            distill=self.distill,
+            recipe=self.distill.recipe(self.pretrain),
             compute=self.compute,
         )
 
