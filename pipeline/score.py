@@ -1,6 +1,9 @@
 """Score the models of a task beside what their scores are read against."""
 
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from pipeline.cli import EncoderDirectory, InputDirectory, OutputDirectory, ParamsFile, numbers, run, say, timed
 from pipeline.kinds import TaskName, factory_of
@@ -13,6 +16,10 @@ def main(
     tokenizer: EncoderDirectory = None,
     pretrained: EncoderDirectory = None,
     models: InputDirectory = Path("data/models"),
+    model: Annotated[
+        Path | None,
+        typer.Option(help="The fine-tuned model; without it, that of its name in --models.", file_okay=False),
+    ] = None,
     reports: OutputDirectory = Path("reports/tasks"),
 ) -> None:
     """Score the fine-tuned model of a task on its test split, and on each further test that its examples have.
@@ -36,7 +43,7 @@ def main(
             tokenizer or Path(encoder.tokenizer),
             pretrained or Path(encoder.model),
             encoder.stage,
-            {"pretrained": models / task, "scratch": models / f"{task}-scratch"},
+            {"pretrained": model or models / task, "scratch": models / f"{task}-scratch"},
             reports / task,
             reports / task / "score",
             choose_device(settings.compute),

@@ -87,8 +87,9 @@ def test_dvc_yaml_fits_on_two_screens():
 
 
 def test_sections_are_named_after_stages():
+    """Or after a command that is none: what runs only when it is asked for."""
     sections = set(read_yaml(ROOT / "params.yaml")) - SHARED
-    names = {stage.name for stage in STAGES}
+    names = {stage.name for stage in STAGES} | {"distill", "multitask"}
     assert sections <= names, f"sections without a stage: {sorted(sections - names)}"
     for stage in STAGES:
         assert stage.name not in sections or stage.name in stage.params, f"{stage} does not declare its own section"
