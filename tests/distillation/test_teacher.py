@@ -92,10 +92,12 @@ def test_as_few_numbers_keep_the_products_as_well_as_any_can(monkeypatch):
     assert not wide[:, 6:].any()
 
 
-def test_texts_and_corpora_without_a_sentence_are_told_in_one_line(mine, tmp_path):
+def test_a_missing_file_and_a_corpus_of_one_article_are_told_in_one_line(mine, tmp_path):
     with pytest.raises(UserError, match=r"none\.txt is missing: correct its name"):
         write_sentences(mine / "corpus", [tmp_path / "none.txt"], "en", tmp_path / "out")
     write_corpus(mine / "corpus", 1)
-    with pytest.raises(UserError, match=r"the (train|validation) split of .*corpus has no sentence to learn from: add"):
+    with pytest.raises(
+        UserError, match=r"the (train|validation) split of .*corpus has 0 sentences, fewer than 3: add art"
+    ):
         write_sentences(mine / "corpus", [], "en", tmp_path / "out")
     assert torch.is_grad_enabled()

@@ -23,6 +23,8 @@ SPLITS: tuple[Split, ...] = ("train", "validation")
 VECTORS = "vectors.npy"
 SETTINGS = VectorSettings("mean", normalized=True, dtype="float16")
 """The mean of all tokens, of length 1: a product of two vectors is the cosine."""
+FEWEST = 3
+"""Sentences of a split: their neighbours make pairs, whose cosines are held against the teacher's."""
 CHUNK = 8_192
 """Vectors that are in memory at a time."""
 
@@ -34,7 +36,7 @@ def write_sentences(corpus: Path, files: Sequence[Path], language: str, out: Pat
     directory has of the same inputs stays.
 
     Raises:
-        UserError: `corpus` is incomplete, a file is not what it should be, or a split has no sentence.
+        UserError: `corpus` is incomplete, a file is not what it should be, or a split has too few sentences.
     """
     read_manifest(corpus, "fetch")
     files = find_files(files)
@@ -47,8 +49,10 @@ def write_sentences(corpus: Path, files: Sequence[Path], language: str, out: Pat
         seen: dict[str, None] = {}
         for text in chain(_sentences(corpus, split, language), _texts(files) if split == "train" else ()):
             seen.setdefault(text)
-        if not seen:
-            raise UserError(f"the {split} split of {corpus} has no sentence to learn from: add articles")
+        if len(seen) < FEWEST:
+            raise UserError(
+                f"the {split} split of {corpus} has {len(seen)} sentences, fewer than {FEWEST}: add articles"
+            )
         lines = (json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in seen)
         write_text(out / f"{split}.jsonl", "".join(lines))
         counts[split] = len(seen)
