@@ -34,6 +34,11 @@ MERGED = (
     "tests/pipeline/test_merge.py::"
     "test_it_is_used_beside_the_whole_one_merged_from_it_and_one_on_another_encoder_is_refused"
 )
+TOGETHER = (
+    "tests/pipeline/test_multitask.py::"
+    "test_each_task_stands_beside_its_training_alone_and_other_commands_read_its_model"
+)
+DISTILLED = "tests/pipeline/test_distill.py::test_a_student_is_taught_used_and_fine_tuned"
 SEEDS = "tests/pipeline/test_seeds.py::test_killed_in_the_middle_it_goes_on_and_compare_knows_the_runs"
 
 RUN = "run here, in a small copy"
@@ -100,6 +105,10 @@ VERIFIED = {
     "-S 'tasks/sentiment.yaml:dataset.labels=[Negative,Positive]'": FILES,
     "dvc exp run $(python -m pipeline.preset wikitext-tiny) -S corpus.source=files "
     "-S 'corpus.files.paths=[texts/valid.txt.gz]' -S 'corpus.files.validation_paths=[texts/test.txt.gz]'": FILES,
+    "dvc exp run $(python -m pipeline.preset multitask) finetune@sst2 finetune@stsb": ONLINE,
+    "python -m pipeline.multitask": TOGETHER,
+    "dvc exp run $(python -m pipeline.preset distill) imported@encoder evaluate": ONLINE,
+    "python -m pipeline.distill": DISTILLED,
     "python -m pipeline.seeds 6": SEEDS,
     "python -m pipeline.seeds 6 -S model.layers=4": SEEDS,
     "python -m pipeline.seeds 6 $(python -m pipeline.preset mlm-only) evaluate": SEEDS,
