@@ -68,7 +68,8 @@ def test_a_student_comes_nearer_to_its_teacher_and_is_a_model(mine, start, capsy
     assert not info["unexpected_keys"]
     manifest = read_json(directory / MANIFEST)
     assert manifest["inputs"].keys() == {"sentences", "tokenizer", "teacher"} | ({"init_from"} if start else set())
-    assert manifest["origin"] == {"name": "a teacher", "licence": "free"}
+    assert manifest["origin"] == {"teacher's name": "a teacher", "teacher's licence": "free"}
+    assert manifest["data"] == {"source": "test", "licence": "none"}
     card = (directory / "README.md").read_text()
     assert "as a teacher of 3 layers of 24 does" in card
     assert "## Origin of the teacher\n\n| | |\n|---|---|\n| name | a teacher |" in card

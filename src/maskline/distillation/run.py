@@ -196,6 +196,7 @@ def _export(
 ) -> None:
     manifest = read_manifest(Path(settings.distill.teacher), "imported@encoder")
     origin: Mapping[str, Any] = manifest.get("origin", {})
+    data = data_table(read_manifest(paths.corpus, "fetch"))
     shape, taught = model.encoder.params, teacher.encoder.params
     start = "the weights of pretraining" if settings.distill.init_from else "random weights"
     note = (
@@ -206,7 +207,7 @@ def _export(
     )
     tables: dict[str, dict[str, Any]] = {
         "Validation": metrics,
-        "Data": data_table(read_manifest(paths.corpus, "fetch")),
+        "Data": data,
         "Origin of the teacher": {**origin},
         "Model": shape.model_dump(),
         "Training": {"seed": settings.seed, **settings.recipe.model_dump()},
@@ -217,6 +218,8 @@ def _export(
     files = TokenizerFiles(
         *files_for_model(paths.tokenizer, shape.max_positions, segments=shape.next_sentence, fills_masks=False)
     )
-    provenance = {**identity, **({"origin": origin} if origin else {})}
+    provenance = {**identity, "data": data}
+    if origin:
+        provenance["origin"] = {f"teacher's {key}": value for key, value in origin.items()}
     kind = {"maskline": {"kind": "similarity"}}  # so that `predict` compares two texts by it
     export(paths.out / "model", model, model.exported_as, files, card, provenance, kind)

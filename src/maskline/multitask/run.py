@@ -38,7 +38,7 @@ SCORE_COLUMNS = ("task", "score", "together", "alone", "lower", "upper", "exampl
 
 @dataclass(frozen=True)
 class Paths:
-    """What the command reads and writes; in each but `pretrained` and `tokenizer` a task has a folder of its name."""
+    """What the command reads and writes; a task has a folder of its name in `data`, `alone` and `models`."""
 
     data: Path
     tokenizer: Path
