@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from maskline.core.storage import write_bytes
 from maskline.core.text import printable
+from maskline.reporting.letters import FONT, show_letters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +25,7 @@ CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY)
 GREY, INK = "#767676", "#262626"
 
 _THEME: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib; has Latin, Greek, Cyrillic, Arabic and Hebrew
+    "font.family": FONT,
     "font.size": 9,
     "text.parse_math": False,  # a $ in a name is a dollar, never TeX
     "text.color": INK,
@@ -67,6 +68,7 @@ def theme() -> Iterator[None]:
 
 def save(figure: "Figure", stem: Path) -> None:
     """Write `figure` as `stem`.svg and `stem`.png, without the date, which would change the bytes."""
+    show_letters(figure)
     for kind, metadata in (("svg", {"Date": None}), ("png", {})):
         content = io.BytesIO()
         figure.savefig(content, format=kind, metadata=metadata)
@@ -86,9 +88,9 @@ def inches(texts: Sequence[str], size: float) -> float:
     from matplotlib.figure import Figure
 
     figure = Figure()
-    return max((figure.text(0, 0, text, fontsize=size).get_window_extent().width for text in texts), default=0) / (
-        figure.dpi
-    )
+    drawn = [figure.text(0, 0, text, fontsize=size) for text in texts]
+    show_letters(figure)
+    return max((text.get_window_extent().width for text in drawn), default=0) / figure.dpi
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ def label_right(labels: Mapping["Axes", Sequence[Label]]) -> None:
     Call it last: it fixes the limits of the axes and the layout.
     """
     texts = {axes: [_text(axes, label) for label in named] for axes, named in labels.items()}
+    show_letters(next(iter(labels)).figure.get_figure(root=True))
     for axes in labels:
         axes.set_xlim(left=0)
         axes.set_ylim(axes.get_ylim())
