@@ -65,6 +65,8 @@ CASES = [
     ("ru", "Он жил в г. Твери с 1890 г. и до войны."),
     ("fr", "Le village se trouve à 416 m.| Santa Ana est plus haut, à 5 km."),
     ("en", "It rose at 8 a.m. Monday, and weighs about 500 g.| Thought to be rare, it flew 500 m. A. Smith saw it."),
+    ("nl", "Hij leefde in deze stad rond 300 v. C en stierf."),
+    ("ar", "هذا نطاق اسمه fr.| هو امتداد فرنسا."),
     # Ordinals
     ("tr", "Kitap bitti.| 20. Yüzyıl başladı.| II. Mahmut 10. Yıl şenliğine geldi."),
     ("hr", "Rođen je 5. svibnja 1950. godine.| Prof. Babić umro je u 19. stoljeću."),
@@ -74,11 +76,12 @@ CASES = [
     ("fr", "Il aime les livres.| 26 volumes sont sortis, au prix de 3 francs."),
     ("ru", "Сборник вышел.| 3 мая его запретили.| 5-я армия ушла."),
     ("pt", '"Vamos."|"Nunca mais", disse.| -- Hoje vou, disse ele, -- Amanhã não.'),
+    ("ru", "Я приду. — сказал он.| — Когда ты уйдёшь?"),
     ("es", '"Todo está bien" dijo.|"Nada", respondió.'),
     # Closing quotation marks and brackets in the midst
     ("en", "He lives (in a house in the U.S.) Tuesdays."),
     ("zh", "“门开着。”他说道。|“有人吗？”没人回答。"),
-    ("zh", "老人问：“你找谁？”孩子不说话。|古人云：“水滴石穿。”可见恒心重要。"),
+    ("zh", "老人问：“你找谁？”孩子低下了头。|古人云：“水滴石穿。”可见恒心重要。"),
     ("zh", "他写道：“门开着。”|第二天下雨了。"),
     ("ja", "母は「早く。」と言った。|「もう行く。」|父は（静かに。）うなずいた。"),
     ("ko", '그는 "간다."라고 말했다.| 비가 왔다.'),
