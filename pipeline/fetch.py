@@ -39,6 +39,15 @@ def main(
     say(f"{corpus}: {manifest['articles']:,} articles of {manifest['read']:,} read, {manifest['words']:,} words")
     say(counted("splits", {split: counts["articles"] for split, counts in manifest["splits"].items()}), indent=4)
     say(counted("dropped", manifest["dropped"]), indent=4)
+    if "sentences" in manifest:
+        say(_sentences(**manifest["sentences"]), indent=4)
+
+
+def _sentences(language: str, kept: int, dropped: dict[str, int], dropped_percent: dict[str, float]) -> str:
+    """Return a line on the sentences that the cleaning of wikitext left out, in percent."""
+    reasons = ", ".join(f"{dropped_percent[reason]:.2f} % {reason}" for reason, count in dropped.items() if count)
+    share = f"{dropped_percent['all']:.2f} % dropped" + (f" ({reasons})" if reasons else "")
+    return f"  sentences ({language}): {kept:,} kept, {share}"
 
 
 if __name__ == "__main__":

@@ -104,6 +104,18 @@ def test_near_duplicates_are_dropped_and_counted(tmp_path, settings):
     assert read_json(report / "metrics.json")["dropped"]["near_duplicate"] == 1
 
 
+def test_sentences_that_the_cleaning_leaves_out_are_told_in_percent(tmp_path, settings):
+    texts = [f"Page {i} is whole. It has {{{{x}}}} words." for i in range(9)] + ["All of it is here. And here."] * 2
+    lines = (json.dumps({"id": str(i), "text": text}) for i, text in enumerate(texts))
+    (tmp_path / "articles.jsonl").write_text("\n".join(lines))
+    settings["corpus"] |= {"source": "files", "validation_fraction": 0.5, "min_characters": 1}
+    settings["corpus"]["files"] |= {"paths": [str(tmp_path / "articles.jsonl")], "markup": "clean"}
+    assert "sentences (en): 13 kept, 40.91 % dropped (40.91 % holes)" in fetch(tmp_path, settings).stdout
+    sentences = read_json(tmp_path / "data" / "report" / "metrics.json")["sentences"]
+    assert (sentences["language"], sentences["kept"], sentences["dropped"]["holes"]) == ("en", 13, 9)
+    assert sentences["dropped_percent"]["all"] == 40.9091
+
+
 def test_an_empty_corpus_is_one_line(tmp_path, settings):
     settings["corpus"]["min_characters"] = 10_000
     assert_one_line(fetch(tmp_path, settings), "the corpus is empty: of 60 articles read")

@@ -1,6 +1,7 @@
 """The report says what became of every article and what those are like that stay."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -53,10 +54,13 @@ def test_a_source_that_leaves_pages_out_says_so(tmp_path):
     articles = [Article(str(i), "", "", prose(random.Random(i), 50)) for i in range(9)]
     source = Source(articles, {}, "none")
     source.dropped.update(redirect=5)
+    source = replace(source, report=lambda: {"sentences": {"kept": 7}, "cleaning": {"items": 2}})
     write_corpus(tmp_path / "corpus", source, 10, 0.5, report=tmp_path / "report")
     rows = {row["outcome"]: row["articles"] for row in read_csv(tmp_path / "report" / "articles.csv")}
     assert rows["redirect"] == "5"
-    assert read_json(tmp_path / "report" / "metrics.json")["read"] == 14
+    metrics = read_json(tmp_path / "report" / "metrics.json")
+    assert (metrics["read"], metrics["sentences"]) == (14, {"kept": 7})
+    assert "cleaning" not in metrics
 
 
 def test_lines_that_stand_everywhere_lower_the_ratio(tmp_path):

@@ -63,7 +63,9 @@ def test_markup_that_another_program_left_can_be_cleaned(tmp_path):
     assert texts(tmp_path / "a.jsonl") == ["\n".join(lines)]
     found = cleaned(tmp_path / "a.jsonl")
     assert [article.text for article in found.articles] == ["نص تام هنا.\n\nسطر سليم، a | b"]
-    assert found.report() == {"cleaning": {"lines": 2, "repaired": 1}}
+    report = found.report()
+    assert report["cleaning"] == {"lines": 2, "repaired": 1}
+    assert (report["sentences"]["language"], report["sentences"]["kept"]) == ("ar", 2)
     assert source(tmp_path / "a.jsonl").report() == {}
 
 
@@ -271,6 +273,7 @@ def test_arabic_wikipedia(tmp_path):
 def test_arabic_wikipedia_is_left_without_markup():
     found = cleaned(ARWIKI / "articles-000.jsonl.gz")
     assert not any(leftover_markup(article.text) for article in found.articles)
-    counts = found.report()["cleaning"]
-    assert counts["lines"] > 100
-    assert counts["marked_up"] < 20
+    report = found.report()
+    assert report["cleaning"]["lines"] > 100
+    assert report["sentences"]["dropped"]["marked_up"] < 20
+    assert report["sentences"]["dropped_percent"]["all"] < 0.1

@@ -60,6 +60,7 @@ def write_corpus(
         write_parquet(directory, ARTICLES, SCHEMA, kept)
     chosen.count_dropped(source.dropped)
     chosen.check()
+    described = source.report()
     content = {
         "provenance": source.provenance,
         "licence": source.licence,
@@ -67,10 +68,13 @@ def write_corpus(
         "min_characters": min_characters,
         "near_duplicates": near_duplicates,
         **chosen.report(),
-        **source.report(),
+        **described,
     }
     if report:
-        chosen.corpus_report.write(report, chosen.report(), copies.near_duplicates, chosen.listed)
+        counts = (
+            chosen.report() | {"sentences": described["sentences"]} if "sentences" in described else chosen.report()
+        )
+        chosen.corpus_report.write(report, counts, copies.near_duplicates, chosen.listed)
     write_manifest(directory, content)
     return content
 

@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from maskline.core.errors import UserError
 from maskline.corpus.articles import Article, Source
 from maskline.records.files import Record, describe, field, find, open_text, read_jsonl, read_parquet, suffix
 from maskline.sources import wikitext_dataset
+from maskline.sources.dump.losses import sentence_losses, without_sentences
 from maskline.sources.dump.wikitext import without_leftovers
 from maskline.sources.settings import CorpusParams, Layout
 
@@ -51,7 +53,7 @@ def read(params: CorpusParams) -> Source:
             "max_articles": files.max_articles,
         },
         licence="that of the files given, which they do not state",
-        report=lambda: {"cleaning": dict(cleaning)} if files.markup == "clean" else {},
+        report=lambda: _report(cleaning, params.language) if files.markup == "clean" else {},
         held_out=articles(held_out) if held_out else None,
     )
 
@@ -85,6 +87,10 @@ def _articles(path: Path, layout: Layout) -> Iterator[Article]:
             yield from articles_of(({"text": line} for line in lines), str(path), layout)
     else:
         yield from articles_of(READERS[suffix(path)](path), str(path), layout)
+
+
+def _report(cleaning: Counter[str], language: str) -> dict[str, Any]:
+    return {"cleaning": without_sentences(cleaning), "sentences": sentence_losses(cleaning, language)}
 
 
 def _cleaned(articles: Iterator[Article], language: str, counts: Counter[str]) -> Iterator[Article]:

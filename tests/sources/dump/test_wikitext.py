@@ -36,11 +36,34 @@ CASES = {
     "The [[label|[bracketed]]] label and [http://a.b/c an address], [http://a.b], [mailto:a@b.c mail].": (
         "The [bracketed] label and an address, mail."
     ),
+    "Text.\n\n→∀∃∪∩≤≥ℝ→∞∂∇\n\nEnd.": "Text.\nEnd.",
     "See http://example.org/a_(b) for it. It is there.": "It is there.",
     "An [[unclosed link and [[a closed|closed]] one.\n\nNext.": "An unclosed link and closed one.\nNext.",
     "An [[unclosed target|label and [[more]].": "An label and more.",
     "Before. [[File:x.jpg|thumb|never closed, with [[a link]]\nAfter.": "Before. After.",
     "It ]] has a stray end.": "It has a stray end.",
+    # what is read beside the text of a bracket stays where the sentence needs it
+    "The letters write the sound {{IPA-de|tʃ|}}; a town ({{IPAc-en|lang|æ|ŋ|audio=a.ogg}}) is {{respell|an|GOH}}.": (
+        "The letters write the sound [tʃ]; a town is an-GOH."
+    ),
+    "It fell at {{coord|32|4|N|72|45.5|W|type:event}} and {{coord|-31.8|74}} west of Cape ({{coord|1|2|3|N|4|5|6|E}}).": (
+        "It fell at 32°4′N 72°45.5′W and 31.8°S 74°E west of Cape."
+    ),
+    "{{coord|1|N|2|E|display=inline,title}}\nThe cape is long. {{coord|1|N|2|E}}\n\nIt {{coord|1|N|2|E|display=title}}ends.": (
+        "The cape is long.\nIt ends."
+    ),
+    "Asia ({{IPAc-en|ˈ|eɪ|ʃ|ə|,_|ʒ|ə}}; {{respell|a(w)|sha}}; x) is {{IPAc-en|a|,_|b}} one [or {{respell|b}} ].": (
+        "Asia (x) is /a, b/ one [or b]."
+    ),
+    "He wrote it ({{ISBN|1-2}}) and {{doi|10.1/2}}.": "He wrote it and doi:10.1/2.",
+    "Of {{chem|SO|4|2-}}, {{chem|NH|4|+}}, {{chem2|[Fe(CN)6](4-) + 2 H2O -> OH-}} and {{chem|H|2|O}}.": (
+        "Of SO4²⁻, NH4⁺, [Fe(CN)6]⁴⁻ + 2 H2O → OH⁻ and H2O."
+    ),
+    "HA {{eqm}} H, B{{music|flat}} and C{{music|sharp}}, {{pow|10|3}}, {{keypress|Ctrl|C}}.": "HA ⇌ H, B♭ and C♯, 10³, Ctrl+C.",
+    "It yields {{convert|2.3|Moilbbl/d|m3/d}} or {{convert|166|Goilbbl}}, {{convert|85.4|Tcuft}}, {{convert|11|MUSgal}}, {{convert|9|oilbbl}}.": (
+        "It yields 2.3 million bbl/d or 166 billion bbl, 85.4 trillion cu ft, 11 million US gal, 9 bbl."
+    ),
+    "There are {{convert|1.2|PD/sqmi|PD/km2}} of {{convert|4|PD/km2}}.": "There are 1.2 inhabitants per sq mi of 4 inhabitants per km².",
     # templates
     "The distance is {{formatnum:2450}} km ({{convert|40|km|mi}}).": "The distance is 2450 km (40 km).",
     "From {{convert|10|-|20|sqmi}} to {{convert|5|ft|11|in|cm}} at {{convert|30|C|F}}.": (
@@ -63,7 +86,7 @@ CASES = {
     # holes
     "Einstein ({{IPAc-en|a}}; {{IPA-de|b|lang}}; 14 March 1879) was born.": "Einstein (14 March 1879) was born.",
     "Angola {{IPAc-en|a}}, officially ({{lang-pt|República}}; pronounced {{IPA-pt|x}}), is big.": (
-        "Angola, officially (República), is big."
+        "Angola /a/, officially (República), is big."
     ),
     "Cairo ({{unknown|x}}) is large ( ; ), [ ] and , , old .": "Cairo is large, and, old.",
     "Call f() or g(x) and obj.method().": "Call f() or g(x) and obj.method().",
@@ -71,7 +94,17 @@ CASES = {
     "A list follows: {{toc}}": "A list follows:",
     # opaque tags, comments, HTML, entities
     'One<!-- {{ [[ --> two<ref name="a>b">[[x]] {{cite}}</ref> three<ref name=b /> four.': "One two three four.",
-    "Before <ref>never closed. After.": "Before never closed. After.",
+    "Before. Then <ref>never closed. After.": "Before.",
+    "Whole.<ref>never closed. After.\n\nNext.": "Whole.\nNext.",
+    "A <ref name=a> without its slash. Next.": "A without its slash. Next.",
+    "It stood. The ship {{sank off the coast": "It stood.",
+    "An end.<ref>a</ref>. Two,{{sfn|B|1}}, three.<!-- c -->. But... and so on<ref>d</ref>... go.": (
+        "An end. Two, three. But... and so on... go."
+    ),
+    "Copied with its notes.[3] And[4] x[5]. So,[12] too.": "Copied with its notes. And[4] x[5]. So, too.",
+    "<ref>a</ref>. A reference is before it: {{cite|x}}. And the form ']pe-ro-[' ({{lang|gmy| ]a-}}).": (
+        "A reference is before it. And the form ']pe-ro-[' (]a-)."
+    ),
     "One. <!-- never closed": "One.",
     "Where <math>x</math> is, <math>n = 3</math>. But <math>\\frac{a}{b}</math> is not. End.": (
         "Where x is, n = 3. End."
@@ -102,7 +135,20 @@ CASES = {
         "Indented text is text.\nMeaning of the term.\nAfter a rule."
     ),
     # of a list whose items are cut, neither the last one is left nor the sentence that announces it
-    "Text. The months are:\n* January,\n* February,\n* March, of 31 days.\nAfter.": "Text.\nAfter.",
+    "Text. The parts are:\n* A root\n* A stem\n* A leaf, which is green.\nAfter.": "Text.\nAfter.",
+    # but a sentence over several items, each with its comma, is one
+    "Text. The months are:\n* January,\n* February,\n* March, of 31 days.\nAfter.": (
+        "Text. The months are:\nJanuary, February, March, of 31 days.\nAfter."
+    ),
+    "It is so if:\n# it is even;\n# it is [[prime number|prime]];\n": "",
+    "It is so if:\n# it is even;\n# it is [[prime]]\n# it is two.\nAfter.": "After.",
+    # a table and a formula are announced as well
+    "One. The rest is as follows:\n{|\n| a || b\n|}\nAfter.": "One.\nAfter.",
+    "{|\n| a\n|}\nText.\n{|\n| b\n|}\n* Yes.\n": "Text.\nYes.",
+    "One. The mean is\n:<math>\\frac{1}{n}</math>\nAfter.": "One.\nAfter.",
+    "One. The mean is:\n{|\n| a\n|}\n* It is a line that is as long as a sentence, and it stays.": (
+        "One. The mean is:\nIt is a line that is as long as a sentence, and it stays."
+    ),
     "The lines are:\n* [[North]]\n* [[South]]": "",
     "It holds:\n: <math>\\\\int x</math>\nAs shown:\n* Go.\n* Come back.": "As shown:\nGo.\nCome back.",
     "Here:\n* Short\n* " + "long " * 11 + "\n* Last.": "Here:\n" + "long " * 10 + "long\nLast.",
@@ -192,7 +238,25 @@ def test_a_needed_disambiguation_and_a_note_about_others_are_none():
 def test_what_is_left_out_is_counted():
     page = "A {{x}} one. Fine (; a).\n* Short\n* [[Link]]\n== See also ==\nGone."
     counts = prose("Title", page, EN, "en").counts
-    assert counts == {"repaired": 1, "sentences": 1, "items": 2, "appendices": 1}
+    assert counts == {"repaired": 1, "kept": 1, "holes": 1, "items": 2, "appendices": 1}
+
+
+def test_items_that_lack_a_word_are_no_sentences():
+    counts = prose("Title", "The [[isles]] are big.\n* {{flag|x}} {{y}} (UK)\n* {{z}} b", EN, "en").counts
+    assert +counts == {"repaired": 2, "kept": 1, "items": 2}
+
+
+def test_sentences_that_go_are_counted_by_their_reason():
+    page = "One. It was {{x}} by Dr. Watson of B. Street. Two.\n\nA &amp;amp;lt; beta. Three. They are:\n* [[One]]\n\nFour."
+    shown, _, counts = prose("Title", page, EN, "en")
+    assert shown == "One. Two.\nThree.\nFour."
+    assert counts == {"repaired": 1, "kept": 4, "holes": 1, "marked_up": 1, "announcements": 1, "items": 1}
+
+
+def test_what_may_belong_to_a_sentence_with_a_hole_is_counted():
+    shown, _, counts = prose("Title", "It has {{x}} plan B. The town is old. End.", EN, "en")
+    assert shown == "End."
+    assert counts["rests"] == 1
 
 
 MARKS = ["{{", "}}", "{{{", "}}}", "[[", "]]", "[", "]", "{|", "|}", "|", "||", "\n", "\n\n", "==", "*", "''", "'''", "<ref>", "</ref>",

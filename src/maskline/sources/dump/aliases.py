@@ -324,14 +324,18 @@ ACCENT = "ударение / наголос / у"
 """Templates that put an accent on the letter before them."""
 
 GLOSSES = """
-    respell / pron-en / audio / audio-ipa / listen / coord / coordinate / coordinates / إحداثيات / نطق / координаты /
-    координати / coordenadas / coord dec / koord / koordinaten / coördinaten / współrzędne / souřadnice / koordinat /
-    koordinatlar / koordinaatit / koordináta / coordonate / συντεταγμένες / נקודות ציון / נ"צ / კოორდინატები /
-    կոորդինատներ / مختصات / متناسقات / निर्देशांक / স্থানাঙ্ক / พิกัด / tọa độ / 座標 / ウィキ座標 / 坐标 / 좌표 /
-    発音 / 发音 / 發音 / 발음 / ipa-all / audio2 / prononciation / wymowa / výslovnost / uttal / udtale / uttale /
-    ääntäminen / kiejtés / pronunția / isbn / issn / doi / oclc / lccn / pmid / arxiv / bibcode / hdl / jstor
+    pron-en / audio / audio-ipa / listen / نطق / 発音 / 发音 / 發音 / 발음 / audio2 / prononciation / wymowa /
+    výslovnost / uttal / udtale / uttale / ääntäminen / kiejtés / pronunția
 """
-"""Pronunciations, places and numbers of books: only a bracket around one needs it."""
+"""Pronunciations of which the text is not known: only a bracket around one needs it."""
+
+PLACES = """
+    coord / coordinate / coordinates / إحداثيات / координаты / координати / coordenadas / coord dec / koord /
+    koordinaten / coördinaten / współrzędne / souřadnice / koordinat / koordinatlar / koordinaatit / koordináta /
+    coordonate / συντεταγμένες / נקודות ציון / נ"צ / კოორდინატები / կոորդինատներ / مختصات / متناسقات / निर्देशांक /
+    স্থানাঙ্ক / พิกัด / tọa độ / 座標 / ウィキ座標 / 坐标 / 좌표
+"""
+"""Coordinates of a place."""
 
 LANGUAGE = """
     lang / langue / lg / wikt-lang / font color / color / لغة / لغ / لون / language text / llang / dil / jezik /

@@ -5,7 +5,9 @@ HOLE = "\ue000"
 UNCLOSED = "\ue001"
 """The beginning of markup that is never closed; the rest of its line is left out."""
 GLOSS = "\ue002"
-"""Something that only a bracket around it needs, such as a pronunciation."""
+"""Something that a sentence does not need, such as a pronunciation; its text, if there is one, goes on to `GLOSSED`."""
+GLOSSED = "\ue004"
+"""The end of the text of a `GLOSS`."""
 UNKNOWN = "\ue003"
 """A template that may show a word of the sentence, or a note, or nothing."""
 GAPS = HOLE + GLOSS + UNKNOWN
@@ -13,6 +15,6 @@ GAPS = HOLE + GLOSS + UNKNOWN
 
 def unmarked(text: str) -> str:
     """Return `text` without these characters and without carriage returns."""
-    for mark in ("\r", HOLE, UNCLOSED, GLOSS, UNKNOWN):
+    for mark in ("\r", HOLE, UNCLOSED, GLOSS, GLOSSED, UNKNOWN):
         text = text.replace(mark, "")
     return text

@@ -53,6 +53,10 @@ _CONVERTED = _UNITS | {
     "/km2": "per km²",
 }
 """Those of `convert`."""
+_PEOPLE = {"pd/sqmi": "inhabitants per sq mi", "pd/km2": "inhabitants per km²", "pd/acre": "inhabitants per acre"}
+_COUNTED = re.compile(r"([kMGT]?)(?:(oil|US|us|U\.S\.|imp)?(bbl|gal|cuft|cuyd|cumi))((?:/[a-z]+)?)")
+"""A prefix before a unit of volume, which `convert` writes as a number: Moilbbl/d is a million barrels a day."""
+_PREFIXES = {"k": 3, "M": 6, "G": 9, "T": 12}
 _PLURAL = ("acre", "carat", "hand")
 """Units that `convert` writes out."""
 _MIXED = {"ft", "lb", "st", "mi", "yd", "foot"}
@@ -79,9 +83,17 @@ def convert(arguments: Arguments, *, english: bool) -> str:
     written = rest[0] if rest else ""
     if written in _MIXED and len(rest) > 2 and rest[1][:1].isdigit():
         return " ".join((number, written, _mixed([rest[1]])[0], rest[2]))
+    exponent = 0
     if power := _TIMES_POWER.match(written):
         exponent, written = int(power[1]), written[power.end() :]
-        number += f" {_LARGE[exponent]}" if english and exponent in _LARGE else f"×10{raised(power[1])}"
+    elif counted := _COUNTED.fullmatch(written):
+        prefix, kind, volume, time = counted.groups("")
+        exponent, written = _PREFIXES.get(prefix, 0), f"{'' if kind == 'oil' else kind}{volume}"
+        written = f"{_CONVERTED.get(written.casefold(), written)}{time}"
+    elif people := _PEOPLE.get(written.casefold()):
+        written = people if english else f"/{people.partition(' per ')[2]}"
+    if exponent:
+        number += f" {_LARGE[exponent]}" if english and exponent in _LARGE else f"×10{raised(str(exponent))}"
     if english and written in _PLURAL and number != "1":
         written += "s"
     return f"{number}{_behind(unit(written, _CONVERTED))}"
@@ -151,3 +163,8 @@ def times_power(arguments: Arguments) -> str:
 def raised_argument(arguments: Arguments) -> str:
     """Return the first argument as a superscript, in wikitext."""
     return arguments.at(1) and f"<sup>{arguments.at(1)}</sup>"
+
+
+def raised_number(arguments: Arguments) -> str:
+    """Return a number raised to a power, in wikitext."""
+    return arguments.at(1) and f"{arguments.at(1)}<sup>{arguments.at(2)}</sup>"

@@ -2,7 +2,7 @@
 
 import re
 
-from maskline.sources.dump.marks import HOLE
+from maskline.sources.dump.marks import HOLE, UNCLOSED
 
 _SHOWN = ("math", "chem", "ce", "hiero", "score", "syntaxhighlight", "source", "pre", "nowiki")
 _HIDDEN = (
@@ -12,13 +12,16 @@ _HIDDEN = (
 _OPAQUE = re.compile(rf"<!--|<(/?)({'|'.join(_SHOWN + _HIDDEN)})\b([^<>]*)>", re.IGNORECASE)
 _MARK = re.compile(r"[\[\]{}|<>'*#:;=_~\\^!-]")
 _MOLECULE = re.compile(r"[A-Z][A-Za-z0-9()]*")
+_POINTS = ".,;،؛。，、；"
+_NAMED = re.compile(r"\bname\s*=", re.IGNORECASE)
 _FORMULA = re.compile(r"[^\W_]|[\w\s+\-=(),.*/!%:;°′'≤≥≈≠±×·∞∈∪∩→]*")
 
 
 def without_opaque(text: str) -> str:
     """Return `text` without comments and without the elements whose content MediaWiki does not read as wikitext.
 
-    What an element shows stays: a formula that is plain text, and the characters in `<nowiki>`, as entities.
+    What an element shows stays: a formula that is plain text, and the characters in `<nowiki>`, as entities. Of two
+    equal points that a note separates one stays. What follows a note that is never closed is `UNCLOSED`.
     """
     tokens = list(_OPAQUE.finditer(text))
     if not tokens:
@@ -31,17 +34,30 @@ def without_opaque(text: str) -> str:
         if closing:
             if token[1] and token[2].lower() == closing:
                 pieces.append(_shown(closing, text[at : token.start()]))
-                at, closing = token.end(), ""
+                at, closing = _after(text, token.end(), pieces), ""
             continue
         pieces.append(text[at : token.start()])
         at = token.end()
         if token[0] == "<!--":
             end = text.find("-->", at)
-            at = len(text) if end < 0 else end + 3
-        elif not (token[1] or token[3].endswith("/")) and last.get(token[2].lower(), -1) > token.start():
-            closing = token[2].lower()
+            at = len(text) if end < 0 else _after(text, end + 3, pieces)
+        elif token[1] or token[3].endswith("/"):
+            at = _after(text, at, pieces)
+        elif last.get(name := token[2].lower(), -1) > token.start():
+            closing = name
+        elif name == "ref" and not _NAMED.search(token[3]):  # one with a name lacks its slash more often than its end
+            pieces.append(UNCLOSED)
     pieces.append(text[at:])
     return "".join(pieces)
+
+
+def _after(text: str, at: int, pieces: list[str]) -> int:
+    """Return where the text goes on after a note that ends at `at`: behind a point that stands before the note too."""
+    point = text[at : at + 1]
+    if not point or point not in _POINTS:
+        return at
+    before = next((piece[-2:] for piece in reversed(pieces) if piece), "")
+    return at + 1 if before[-1:] == point and before != 2 * point and text[at + 1 : at + 2] != point else at
 
 
 def _shown(name: str, content: str) -> str:

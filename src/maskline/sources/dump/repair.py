@@ -9,7 +9,7 @@ stays, and the caller drops the sentence.
 
 import re
 
-from maskline.sources.dump.marks import GAPS, GLOSS, HOLE, UNKNOWN
+from maskline.sources.dump.marks import GAPS, GLOSS, GLOSSED, HOLE, UNKNOWN
 
 BRACKETS = 3
 """Levels of nested brackets that are repaired."""
@@ -20,7 +20,12 @@ _UNSPACED = (
 """Letters of scripts that put no space between words: Thai, Lao, Tibetan, Burmese, Khmer, kana, Han and others."""
 _GAP = re.compile(f"[{GAPS}]")
 _RUN = re.compile(f"[{GAPS}](?: ?[{GAPS}])+")
-_LEADING_GLOSS = re.compile(rf"^(?:{GLOSS}[\s,.;:،؛]*)+")
+_GLOSS = f"{GLOSS}(?:[^{GLOSS}{GLOSSED}]*{GLOSSED})?"
+_GLOSSED = re.compile(f"{GLOSS}([^{GLOSS}{GLOSSED}]*){GLOSSED}")
+_FIRST = 0xE100
+"""The character that is the number of the first gloss."""
+_NUMBERED = re.compile(f"{GLOSS}(.){GLOSSED}", re.DOTALL)
+_LEADING_GLOSS = re.compile(rf"^(?:{_GLOSS}[\s,.;:،؛]*)+")
 _GLUED_GLOSS = re.compile(rf"(?<=[{_UNSPACED}]){GLOSS}(?=[{_UNSPACED}，。、；：])")
 _PREFIX = re.compile(
     r"(?:^|[^\w\u0300-\u036f\u0610-\u065f\u0900-\u0dff])(?=[^\W\d_])"
@@ -29,6 +34,7 @@ _PREFIX = re.compile(
 """The end of a text that is a prefix of the next word, or a single letter."""
 _ENDS = ".!?…؟۔。！？।॥։።።๚။៕་།"
 _CLOSING = "\"'”’»)\\]」』）》】〉"
+_TRAILING_GLOSS = re.compile(rf"(?<=[{_ENDS}])\s*{_GLOSS}\s*$")
 _ENDED = re.compile(rf"[{_ENDS}][{_CLOSING}]*$")
 _CLOSED_WORD = re.compile(rf"[\w{_CLOSING}%°{_ENDS},;:،؛\u0300-\u036f\u0591-\u05c7\u0610-\u065f\u0900-\u0dff]$")
 _FOLLOWING = re.compile(rf"$|[\s.,;:!?…،؛؟۔।॥։{_CLOSING}]|[–—-](?:\s|$)")
@@ -43,11 +49,14 @@ _EMPTY = re.compile(
 _COMMAS = re.compile(
     r"([,،؛;])(?:\s*[,،])+(?!\w)|([，、；：])(?:\s*[，、；])+|[，、；：]\s*(?=[。！？])|(?<=[。！？])[，、；：]"
 )
-_BEFORE = re.compile(r"\s+([,.،؛)\]）](?!\d))|\s+([，。、；：）」』》】])|(?<=[（「『《【])\s+")
+_SQUARE = re.compile(r"(\[\w[^\[\]]*?)\s+\]")
+_POINT = re.compile(r"[,;:،؛]\s*\.(?=\s|$)")
+_AT_START = re.compile(r"[.,;،؛，。、；：](?![.\d])\s*")
+_BEFORE = re.compile(r"\s+([,.،؛)）](?!\d))|\s+([，。、；：）」』》】])|(?<=[（「『《【])\s+")
 _SIGNS = (
     *("( ", "(,", "(;", "(:", "(،", "(؛", "()", " )", ",)", ";)", ":)", "،)", "؛)", "[]", "[ ]", " ]"),
     *(",,", ", ,", "; ,", ";,", "،،", "، ،", ",،", ", ،", ";،", "; ،", "؛,", "؛ ,", "؛،", "؛ ،", "،,", "، ,"),
-    *(" ,", " .", " ،", " ؛", "«»", "« »", "“”", "“ ”", '""'),
+    *(" ,", " .", " ،", " ؛", ",.", ";.", ":.", "،.", "؛.", "«»", "« »", "“”", "“ ”", '""'),
 )
 _WIDE = re.compile(
     r"[（「『《〈【〔［(][\s，、；：,;:،؛]*[）」』》〉】〕］)]|[（(][\s,;:،؛，、；：]|[\s,;:，、；：][）)」』》】]|[，、；：。！？]\s*[，、；：]|[，、；：]\s*[。！？]|\s[，。、；：]|[「『《【]\s"
@@ -60,17 +69,34 @@ def repair(text: str) -> tuple[str, bool]:
     text = " ".join(text.split())
     repaired = False
     if _GAP.search(text):
-        text = _without_notes(_LEADING_GLOSS.sub("", _RUN.sub(_strongest, text)))
+        text = _TRAILING_GLOSS.sub("", _LEADING_GLOSS.sub("", _RUN.sub(_strongest, text)))
+        text, glosses = _with_numbers(_without_notes(text))
         for _ in range(BRACKETS):
             text = _BRACKET.sub(_without_incomplete_parts, text)
-        text = _GLUED_GLOSS.sub(HOLE, text).replace(GLOSS, "").replace(UNKNOWN, HOLE).replace("  ", " ").strip()
+        text = _NUMBERED.sub(lambda number: glosses[ord(number[1]) - _FIRST], text)
+        text = _GLUED_GLOSS.sub(HOLE, text).replace(GLOSS, "").replace(GLOSSED, "").replace(UNKNOWN, HOLE)
+        text = text.replace("  ", " ").strip()
         repaired = True
     if any(sign in text for sign in _SIGNS) or (not text.isascii() and _WIDE.search(text)):
         tidy = _CLOSED.sub(r"\1", _OPENED.sub(r"\1", text))
         tidy = _BEFORE.sub(r"\1\2", _COMMAS.sub(r"\1\2", _EMPTY.sub("", tidy)))
+        tidy = _SQUARE.sub(r"\1]", _POINT.sub(".", tidy))
         repaired |= tidy != text
         text = " ".join(tidy.split())
+    if start := _AT_START.match(text):
+        text, repaired = text[start.end() :], True
     return text, repaired
+
+
+def _with_numbers(text: str) -> tuple[str, list[str]]:
+    """Return `text` with a number in place of each text of a gloss, which may have brackets itself, and these texts."""
+    glosses: list[str] = []
+
+    def number(gloss: re.Match[str]) -> str:
+        glosses.append(gloss[1])
+        return f"{GLOSS}{chr(_FIRST + len(glosses) - 1)}{GLOSSED}"
+
+    return _GLOSSED.sub(number, text), glosses
 
 
 def _strongest(run: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ from maskline.corpus.articles import Article, Source
 from maskline.records.files import describe, find
 from maskline.sources.dump.definitions import Definitions
 from maskline.sources.dump.download import fetch_dump
+from maskline.sources.dump.losses import sentence_losses, without_sentences
 from maskline.sources.dump.pages import MAX_CHARACTERS, OPENERS, Page, SitePage, read_pages
 from maskline.sources.dump.server import Say
 from maskline.sources.dump.siteinfo import TEMPLATE
@@ -37,7 +38,7 @@ def read(params: CorpusParams, workers: int, say: Say) -> Source:
         origin: dict[str, Any] = {"inputs": describe(paths)}
     else:
         paths, origin = fetch_dump(params.dump, params.language, say=say)
-    counts = _Counts()
+    counts = _Counts(params.language)
     return Source(
         _articles(paths, params.language, workers or os.cpu_count() or 1, counts),
         provenance={"source": "dump", "language": params.language, **origin},
@@ -50,11 +51,12 @@ def read(params: CorpusParams, workers: int, say: Say) -> Source:
 class _Counts:
     """Counts of the pages that are dropped and cleaned; complete after all pages are read."""
 
-    def __init__(self) -> None:
+    def __init__(self, language: str) -> None:
+        self._language = language
         self.dropped = Counter[str](
             dict.fromkeys(("other_namespace", "redirect", "no_wikitext", "disambiguation", "too_long", "ended"), 0)
         )
-        self.cleaning = Counter[str](dict.fromkeys(("repaired", "sentences", "marked_up", "items", "appendices"), 0))
+        self.cleaning = Counter[str](dict.fromkeys(("repaired", "items", "appendices"), 0))
         self.skipped: dict[str, list[str]] = {"too_long": [], "ended": []}
         self.definitions: dict[str, Definitions] = {}
         """Name of a wiki -> what its pages say of its templates; complete after all pages are read."""
@@ -69,7 +71,12 @@ class _Counts:
             "known": sum(map(len, self.definitions.values())),
             "no_room": sum(found.left_out for found in self.definitions.values()),
         }
-        return {"cleaning": dict(self.cleaning), "templates": templates, "skipped": self.skipped}
+        return {
+            "cleaning": without_sentences(self.cleaning),
+            "sentences": sentence_losses(self.cleaning, self._language),
+            "templates": templates,
+            "skipped": self.skipped,
+        }
 
 
 def _articles(paths: Sequence[Path], language: str, workers: int, counts: _Counts) -> Iterator[Article]:

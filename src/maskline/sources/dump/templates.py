@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from maskline.sources.dump import measures
+from maskline.sources.dump import measures, notations
 from maskline.sources.dump.aliases import (
     ACCENT,
     CITATION_PREFIXES,
@@ -28,6 +28,7 @@ from maskline.sources.dump.aliases import (
     LINK_TEXT_SECOND,
     LINK_TEXT_THIRD,
     LINK_TEXTS,
+    PLACES,
     QUOTE,
     QUOTE_TEXTS,
     ROUND_TEXT,
@@ -203,6 +204,14 @@ def _renderers(*table: tuple[str, Renderer]) -> dict[str, Renderer]:
     return {fold(name): renderer for names, renderer in table for name in words(names)}
 
 
+def _numbered(before: str) -> Renderer:
+    """Return a renderer of the number of a book or paper."""
+    return lambda arguments: notations.gloss(arguments.at(1) and f"{before}{arguments.at(1)}")
+
+
+_NUMBERS = {"isbn": "ISBN ", "issn": "ISSN ", "oclc": "OCLC ", "lccn": "LCCN ", "pmid": "PMID ", "jstor": "JSTOR "}
+_NUMBERS |= {"doi": "doi:", "arxiv": "arXiv:", "bibcode": "Bibcode:", "hdl": "hdl:"}
+_MUSIC = dict.fromkeys(("flat", "b"), "♭") | dict.fromkeys(("sharp", "#"), "♯") | {"natural": "♮"}
 _QUOTE_TEXTS = words(QUOTE_TEXTS)
 _LINK_TEXTS = words(LINK_TEXTS)
 _RENDERERS = _renderers(
@@ -217,6 +226,10 @@ _RENDERERS = _renderers(
     (LINK_BY_LANGUAGE, _link(3, 2)),
     ("transl / transliteration / translit", _last),
     (GLOSSES, _always(GLOSS)),
+    (PLACES, notations.place),
+    ("ipa-all", notations.sounds),
+    ("respell", notations.syllables),
+    *((name, _numbered(shown)) for name, shown in _NUMBERS.items()),
 )
 """Folded name -> function that renders the template, whatever its page says; "" means that the text is not known."""
 _OF_LANGUAGE = {
@@ -247,7 +260,14 @@ _GUESSES = _renderers(
     ("circa / c.", _prefixed("c. ")),
     ("floruit / fl.", _prefixed("fl. ")),
     ("reign", _joined("–")),
-    ("gaps / chem / chem2 / linktext / kimya", _joined("")),
+    ("gaps / linktext", _joined("")),
+    ("chem / kimya", notations.molecule),
+    ("chem2", notations.formula),
+    ("eqm", _always("⇌")),
+    ("pow", measures.raised_number),
+    ("music", lambda arguments: _MUSIC.get(arguments.at(1).casefold(), "")),
+    ("keypress", _joined("+")),
+    ("extinct / †", _always("†")),
     ("hlist / flatlist", _joined(", ")),
     ("qi / inline quote", lambda arguments: arguments.at(1) and f"“{arguments.at(1)}”"),
     ("ship", lambda arguments: arguments.at(2) and f"{arguments.at(1)} {arguments.at(2)}"),
@@ -273,8 +293,8 @@ _FAMILIES: dict[str, Renderer] = {
     "lang-": _first,
     "لغة-": _first,
     "script/": _first,
-    "ipac-": _always(GLOSS),
-    "ipa-": _always(GLOSS),
+    "ipac-": notations.sounds_joined,
+    "ipa-": notations.sounds,
 } | dict.fromkeys(LINK_PREFIXES, _link(3, 1))
 """Prefix of the names of several templates -> function that renders each of them."""
 _FUNCTIONS = dict.fromkeys(map(fold, words(FORMATNUM)), "")

@@ -17,6 +17,7 @@ from maskline.sources.dump.bibliography import without_bibliographies
 from maskline.sources.dump.definitions import NO_DEFINITIONS, Definitions
 from maskline.sources.dump.headings import is_appendix
 from maskline.sources.dump.leftovers import leftover_markup
+from maskline.sources.dump.losses import KEPT
 from maskline.sources.dump.marks import GAPS, HOLE, UNCLOSED, UNKNOWN, unmarked
 from maskline.sources.dump.measures import raised
 from maskline.sources.dump.opaque import without_opaque
@@ -67,6 +68,11 @@ MIN_ITEM = 50
 _LIST, _INDENTED = "*#", ":;"
 """Beginnings of list items, and of definitions and indented lines."""
 _ANNOUNCE = (":", "：")
+_GOES_ON = (";", ",", "；", "，", "、", "؛", "،")
+_TABLE = f"\n\n*{HOLE}\n\n"
+"""Stands for a table: an item without text, which a sentence may announce."""
+_FOOTNOTE = re.compile(r"(?<=[.,;:!?،؛؟۔।。，、；：！？])\[\d{1,3}\]")
+"""The number of a footnote that was copied with a text."""
 _DISAMBIGUATION = frozenset(map(fold, words(DISAMBIGUATION)))
 
 
@@ -78,7 +84,7 @@ class Prose(NamedTuple):
     disambiguation: bool
     """Whether the page marks itself as a disambiguation page."""
     counts: Counter[str]
-    """Paragraphs `repaired`; left out: `sentences` with holes, `marked_up` sentences, list `items`, `appendices`."""
+    """Paragraphs `repaired`; list `items` and `appendices` left out; sentences by the names of `losses`."""
 
 
 def is_redirect(text: str) -> bool:
@@ -109,35 +115,80 @@ def prose(title: str, text: str, site: Site, language: str, definitions: Definit
     )
     text = _inline(_without_links(_without_tables(text), site), variants)
     counts = Counter[str](appendices=bibliographies) if bibliographies else Counter[str]()
-    kept: list[str] = []
-    cut = False  # whether the item before was left out
-    announced = False  # whether `kept` ends with an announcement of a list whose items so far were all left out
+    kept = _Kept(language, counts)
     for paragraph, marker in _paragraphs(text, counts):
-        cleaned = _cleaned(paragraph, language, counts)
-        if announced and not marker:
-            _drop_announcement(kept, language, counts)
-            announced = False
-        short = marker and len(cleaned) < MIN_ITEM
-        if short and (not _ENDS.search(cleaned) or (cut and marker in _LIST)):
-            counts["items"] += bool(cleaned)
-            announced = announced or (not cut and bool(kept) and kept[-1].endswith(_ANNOUNCE))
-            cut = True
-            continue
+        kept.add(paragraph, marker)
+    text = kept.text()
+    counts[KEPT] += len(split_sentences(text, language))
+    return Prose(text, disambiguation, counts)
+
+
+class _Kept:
+    """The paragraphs of a page that are kept."""
+
+    def __init__(self, language: str, counts: Counter[str]) -> None:
+        self._language = language
+        self._counts = counts
+        self._paragraphs: list[str] = []
+        self._cut = False  # whether the item before was left out
+        self._series: list[str] = []  # the items before, if all of them are short parts of one sentence
+        self._announced = False  # whether the last paragraph announces what was left out so far
+
+    def add(self, paragraph: str, marker: str) -> None:
+        """Add a paragraph or, with a `marker`, an item of a list."""
+        if marker:
+            self._add_item(paragraph, marker)
+            return
+        if self._announced:
+            self._drop_announcement()
+        cleaned = _cleaned(paragraph, self._language, self._counts)
+        if " " not in cleaned and 2 * sum(map(str.isalnum, cleaned)) < len(cleaned):  # signs, and no word
+            self._counts["items"] += 1
+            cleaned = ""
+        self._keep(cleaned)
+
+    def _add_item(self, item: str, marker: str) -> None:
+        short = len(item) < MIN_ITEM
+        counts = Counter[str]() if short else self._counts
+        cleaned = _cleaned(item, self._language, counts)
+        first = not self._cut or bool(self._series)  # nothing before it is lost
+        if len(cleaned) >= MIN_ITEM or (_ENDS.search(cleaned) and (first or marker not in _LIST)):
+            self._counts["items"] -= len(self._series)
+            self._keep(" ".join((*self._series, cleaned)))
+        else:
+            self._counts["items"] += bool(cleaned) or (short and counts["holes"] > 0)
+            self._announced = self._announced or (not self._cut and self._is_announcement(item, marker))
+            self._series = [*self._series, cleaned] if first and cleaned.endswith(_GOES_ON) else []
+            self._cut = self._cut or item != HOLE  # a table is no item
+        if short:
+            self._counts["repaired"] += counts["repaired"]
+
+    def _keep(self, cleaned: str) -> None:
         if cleaned:
-            kept.append(cleaned)
-            announced = False
-        cut = False
-    if announced:
-        _drop_announcement(kept, language, counts)
-    return Prose("\n".join(kept), disambiguation, counts)
+            self._paragraphs.append(cleaned)
+            self._announced = False
+        self._cut, self._series = False, []
 
+    def _is_announcement(self, item: str, marker: str) -> bool:
+        """Return whether the last paragraph needs what follows: it ends with a colon, or goes on in a formula."""
+        if not self._paragraphs:
+            return False
+        last = self._paragraphs[-1]
+        return last.endswith(_ANNOUNCE) or (marker in _INDENTED and item[:1] == HOLE and not _ENDS.search(last))
 
-def _drop_announcement(kept: list[str], language: str, counts: Counter[str]) -> None:
-    """Remove the last sentence of `kept`, which announces a list of which nothing is left."""
-    *others, _ = _sentences(kept.pop(), language)
-    counts["sentences"] += 1
-    if others:
-        kept.append("".join(others))
+    def _drop_announcement(self) -> None:
+        """Remove the last sentence, which announces something of which nothing is left."""
+        *others, _ = _sentences(self._paragraphs.pop(), self._language)
+        self._counts["announcements"] += 1
+        if others:
+            self._paragraphs.append("".join(others))
+        self._announced = False
+
+    def text(self) -> str:
+        """Return the paragraphs; nothing is added after this."""
+        if self._announced:
+            self._drop_announcement()
+        return "\n".join(self._paragraphs)
 
 
 def without_leftovers(text: str, language: str) -> tuple[str, Counter[str]]:
@@ -155,7 +206,9 @@ def without_leftovers(text: str, language: str) -> tuple[str, Counter[str]]:
             source, _ = _without_templates(converted(without_opaque(line), variants), templates)
             line = _inline(_without_links(_without_tables(source), _NO_SITE), variants).partition(UNCLOSED)[0]  # noqa: PLW2901
         lines.append(_cleaned(line, language, counts))
-    return "\n".join(lines), counts
+    text = "\n".join(lines)
+    counts[KEPT] += len(split_sentences(text, language))
+    return text, counts
 
 
 _NO_SITE = Site.of("", "", ())
@@ -214,7 +267,7 @@ def _without_tables(text: str) -> str:
     pieces, at = [], 0
     for start, end in sorted(spans):
         if start >= at:
-            pieces += [text[at:start], "\n\n"]
+            pieces += [text[at:start], _TABLE]
             at = end
     return "".join([*pieces, text[at:]])
 
@@ -266,7 +319,7 @@ def _inline(text: str, variants: tuple[str, ...]) -> str:
     """Return `text` without inline markup, and with entities replaced by their characters."""
     text = _BEFORE_BOLD.sub("", text)
     text = _EXTERNAL.sub(lambda link: (link[1] or link[2] or "").strip(), text)
-    text = _ADDRESS.sub(HOLE, text)
+    text = _FOOTNOTE.sub("", _ADDRESS.sub(HOLE, text))
     text = _QUOTES.sub(lambda marks: "'" if len(marks[0]) in {4, 6} else "", text)  # in l''''été'' one of them is text
     text = _untagged(converted(text, variants))
     if "&" in text:
@@ -300,7 +353,10 @@ def _paragraphs(text: str, counts: Counter[str]) -> Iterator[tuple[str, str]]:
     lines: list[str] = []
     in_appendix = False
     for raw in text.split("\n"):
-        line = raw.partition(UNCLOSED)[0].strip()
+        line, unclosed, _ = raw.partition(UNCLOSED)
+        line = line.strip()
+        if unclosed and line and not _ENDS.search(line):  # what is missing may be a part of the sentence
+            line += HOLE
         if line[:1] in GAPS and not line.strip(f"{GAPS} "):  # only templates: a blank line
             line = ""
         if line[:1] not in _SPECIAL and not in_appendix:
@@ -329,12 +385,15 @@ def _cleaned(paragraph: str, language: str, counts: Counter[str]) -> str:
     goes_on = False  # whether the sentence before went, and this may be the rest of it
     for sentence in _sentences(text, language):
         if HOLE in sentence:
-            counts["sentences"] += any(character.isalpha() for character in sentence.replace(HOLE, ""))
+            counts["holes"] += any(character.isalpha() for character in sentence.replace(HOLE, ""))
             if kept and not goes_on and may_go_on(kept[-1]):
                 kept.pop()
+                counts["rests"] += 1
         elif leftover_markup(sentence):
             counts["marked_up"] += 1
-        elif not goes_on:
+        elif goes_on:
+            counts["rests"] += 1
+        else:
             kept.append(sentence)
         goes_on = (goes_on or HOLE in sentence) and may_go_on(sentence)
     return "".join(kept).strip()
