@@ -20,9 +20,10 @@ BROKEN_PUNCTUATION = re.compile(
 
 def leftover_markup(text: str) -> Counter[str]:
     """Return the markup that is left in `text`: markup -> how often."""
-    if not any(sign in text for sign in _SIGNS):  # takes a tenth of the pattern's time
-        return Counter()
-    return Counter(found[0].strip() for found in MARKUP.finditer(text))
+    for sign in _SIGNS:  # takes a tenth of the pattern's time
+        if sign in text:
+            return Counter(found[0].strip() for found in MARKUP.finditer(text))
+    return Counter()
 
 
 def broken_punctuation(text: str) -> Counter[str]:

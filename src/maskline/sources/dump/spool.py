@@ -42,8 +42,10 @@ class Spool:
         Raises:
             UserError: the disk is full.
         """
-        numbered = [(self._numbers.setdefault(site, len(self._numbers)), *page) for site, page in batch]
-        content = json.dumps(numbered, ensure_ascii=False).encode()
+        heads = [
+            (self._numbers.setdefault(site, len(self._numbers)), *fields, len(text)) for site, (*fields, text) in batch
+        ]
+        content = "".join((json.dumps(heads, ensure_ascii=False), "\n", *(page.text for _, page in batch))).encode()
         compressed = self._codec.compress(content, asbytes=True)
         try:
             self._file.write(_LENGTHS.pack(len(compressed), len(content)))
@@ -60,5 +62,10 @@ class Spool:
         self._file.seek(0)
         while head := self._file.read(_LENGTHS.size):
             compressed, size = _LENGTHS.unpack(head)
-            content = self._codec.decompress(self._file.read(compressed), size, asbytes=True)
-            yield [(sites[number], Page(*page)) for number, *page in json.loads(content)]
+            content = self._codec.decompress(self._file.read(compressed), size, asbytes=True).decode()
+            at = content.index("\n") + 1
+            batch = []
+            for number, *fields, length in json.loads(content[:at]):
+                batch.append((sites[number], Page._make((*fields, content[at : at + length]))))
+                at += length
+            yield batch
