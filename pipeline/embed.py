@@ -33,14 +33,12 @@ def main(
     A killed run goes on where it was when the same command is given again, and ends with the same bytes. Started by
     torchrun, each process takes a share of the texts.
     """
-    import torch
-
     from maskline.inference.documents import Columns
     from maskline.inference.shares import Share
     from maskline.inference.vectors import VectorSettings, open_encoder, write_vectors
 
     settings = VectorSettings(pooling, normalize, dtype)
-    opened = open_encoder(model, torch.device("cpu"))
+    opened = open_encoder(model)
     with progress_bar("texts") as progress:
         named, share = Columns(column, id_column), Share.of_this_process()
         manifest = write_vectors(files, out, opened, settings, file_format, named, progress, share)

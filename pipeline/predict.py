@@ -45,13 +45,11 @@ def main(
     come as arguments, from a file, or from standard input, a text in each line. Of several models each answers under
     its name, and those that stand on one encoder share it.
     """
-    import torch
-
     from maskline.inference.predict import load_predictors, predictions, read_inputs, read_lines, typed_inputs
 
     if texts and file:
         raise UserError("there are texts and a file: give one of them")
-    predictor = load_predictors([model, *(also or [])], torch.device("cpu"), encoder)
+    predictor = load_predictors([model, *(also or [])], encoder=encoder)
     fields = list(predictor.fields)
     names = columns.split(",") if columns else fields
     if len(names) != len(fields):

@@ -143,6 +143,9 @@ class Task(Protocol[E, B, P]):
     def predict(self, model: EncoderModel, encoded: E, device: torch.device) -> P:
         """Return the predictions on a split, without dropout."""
 
+    def predict_by(self, score: Any, encoded: E) -> P:
+        """Return the same by what scores a batch: a `Scorer` of this kind, on torch or not."""
+
     def scores(self, encoded: E, predictions: P) -> Metrics:
         """Return `loss`, the mean over the targets in nats, and the scores of `metrics`."""
 

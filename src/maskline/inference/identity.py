@@ -19,7 +19,9 @@ def hashes_of(directory: Path) -> dict[str, str]:
     try:
         files = {name: entry["sha256"] for name, entry in read_json(directory / MANIFEST)["files"].items()}
         model = {
-            name: digest for name, digest in files.items() if name == "config.json" or name.endswith(".safetensors")
+            name: digest
+            for name, digest in files.items()
+            if name == "config.json" or name.endswith((".safetensors", ".onnx"))
         }
         return {"model": fingerprint(model), "tokenizer": files[TOKENIZER]}
     except (LookupError, TypeError, AttributeError):

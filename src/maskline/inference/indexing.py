@@ -66,7 +66,7 @@ def write_index(
         **asdict(settings),
         "kinds": list(settings.kinds),
         "texts": count,
-        "dimensions": model.encoder.params.hidden,
+        "dimensions": model.pooler.dimensions,
         **model.hashes,
         "columns": asdict(columns),
         "inputs": describe(files),

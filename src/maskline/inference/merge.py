@@ -2,12 +2,10 @@
 
 from pathlib import Path
 
-import torch
-
 from maskline.adapters.directory import ALONE, MERGED, TunedModel, read
 from maskline.core.errors import UserError
 from maskline.core.storage import read_manifest
-from maskline.inference.predict import open_saved
+from maskline.inference.predict import use_of
 from maskline.model.directory import TokenizerFiles, export
 from maskline.tokenization.model_files import files_for_model
 
@@ -32,7 +30,7 @@ def merge(directory: Path, out: Path, encoder: Path | None = None) -> None:
     if not isinstance(saved, TunedModel):
         raise UserError(f"{directory} holds a whole model already: it can be used as it is")
     whole = saved.merged()
-    model = open_saved(whole, directory, torch.device("cpu")).model
+    model = use_of(whole.config, directory).load(whole)
     shape = model.encoder.params
     files = TokenizerFiles(
         *files_for_model(directory, shape.max_positions, segments=shape.next_sentence, fills_masks=False)

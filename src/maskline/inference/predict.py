@@ -5,20 +5,20 @@ import pkgutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from types import ModuleType
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 import maskline.tasks
-from maskline.adapters.directory import Encoders, read
 from maskline.core.errors import UserError, quoted
-from maskline.finetuning.use import Answering, Predicted, Predictor
+from maskline.finetuning.use import Answering, Predicted, Use
+from maskline.graphs.directory import is_graph, open_graph
 from maskline.inference.typed import has_half_character
-from maskline.model.architecture import architecture_of
-from maskline.model.directory import SavedModel
 from maskline.records.files import TABLES, Record, open_text, suffix
 from maskline.tokenization.load import load_tokenizer
+
+if TYPE_CHECKING:
+    import torch
+
+    from maskline.adapters.directory import Encoders
 
 CHUNK = 1024
 """Inputs that are read, sorted by length and predicted at a time: memory does not grow with a file."""
@@ -29,13 +29,16 @@ Input = Mapping[str, str]
 
 
 def load_predictor(
-    directory: Path, device: torch.device, encoder: Path | None = None, encoders: Encoders | None = None
-) -> Predictor:
+    directory: Path,
+    device: "torch.device | str" = "cpu",
+    encoder: Path | None = None,
+    encoders: "Encoders | None" = None,
+) -> Answering:
     """Return the fine-tuned model in `directory`, ready for use.
 
     Args:
-        directory: of a whole model, or of what was trained on an encoder.
-        device: where to compute.
+        directory: of a whole model, of what was trained on an encoder, or of a graph, which needs no torch.
+        device: where to compute; a graph runs on the CPU.
         encoder: what it stands on, where it is no whole model; None: where its directory says.
         encoders: those that are loaded already, on `device`: what stands on one of them shares it.
 
@@ -43,34 +46,53 @@ def load_predictor(
         UserError: the directory is incomplete or damaged, it stands on another encoder, or its model is of no kind of
             task.
     """
+    if is_graph(directory):
+        graph = open_graph(directory)
+        use = dict(_uses()).get(graph.kind or "")
+        if use is None:
+            raise UserError(_no_kind(directory, graph.config))
+        return use.open_graph(graph, load_tokenizer(directory))
+    import torch
+
+    from maskline.adapters.directory import Encoders, read
+
+    device = torch.device(device)
     saved = read(directory, f"finetune@{directory.name}", encoder, encoders or Encoders(device))
-    return open_saved(saved, directory, device)
+    return use_of(saved.config, directory).open_predictor(saved, load_tokenizer(directory), device)
 
 
-def open_saved(saved: SavedModel, directory: Path, device: torch.device) -> Predictor:
-    """Return the model `saved` of `directory`, where its tokenizer is, ready for use.
+def use_of(config: Mapping[str, Any], directory: Path) -> Use:
+    """Return how the model of `directory`, with its config.json, is used.
 
     Raises:
         UserError: it is of no kind of task.
     """
-    own = saved.config.get("maskline")
+    kind = find_kind(config)
+    if kind is None:
+        raise UserError(_no_kind(directory, config))
+    return dict(_uses())[kind]
+
+
+def find_kind(config: Mapping[str, Any]) -> str | None:
+    """Return the kind of task that the model with this config.json is used for, by its own word or by its class."""
+    own = config.get("maskline")
     kind = own.get("kind") if isinstance(own, dict) else None
-    uses = {name: module for name, module in _uses() if kind == name or (kind is None and _fits(module, saved.config))}
-    if not uses:
-        architecture = ", ".join(map(str, saved.config["architectures"]))
-        raise UserError(
-            f"{directory} holds a {architecture}, fine-tuned for no kind of task: give one that `finetune` wrote, "
-            "such as data/models/sentiment"
-        )
-    (module,) = uses.values()
-    predictor: Predictor = module.open_predictor(saved, load_tokenizer(directory), device)
-    return predictor
+    uses = dict(_uses())
+    return next((name for name in uses if kind == name or (kind is None and _fits(uses[name], config))), None)
+
+
+def _no_kind(directory: Path, config: Mapping[str, Any]) -> str:
+    architecture = ", ".join(map(str, config["architectures"]))
+    return (
+        f"{directory} holds a {architecture}, fine-tuned for no kind of task: give one that `finetune` wrote, "
+        "such as data/models/sentiment"
+    )
 
 
 class Together:
     """Several models that read the same inputs: what each says stands under its name."""
 
-    def __init__(self, predictors: Mapping[str, Predictor]) -> None:
+    def __init__(self, predictors: Mapping[str, Answering]) -> None:
         """Take them by name.
 
         Raises:
@@ -93,31 +115,40 @@ class Together:
         return Predicted(rows, max(one.cut for one in said.values()), max(one.windowed for one in said.values()))
 
 
-def load_predictors(directories: Sequence[Path], device: torch.device, encoder: Path | None = None) -> Answering:
+def load_predictors(
+    directories: Sequence[Path], device: "torch.device | str" = "cpu", encoder: Path | None = None
+) -> Answering:
     """Return one model, or several that are asked together; an encoder that several stand on is loaded once.
 
     Raises:
         UserError: as for one, or two have the same name, or they do not read the same.
     """
-    encoders = Encoders(device)
     if len(directories) == 1:
-        return load_predictor(directories[0], device, encoder, encoders)
+        return load_predictor(directories[0], device, encoder)
     names = [directory.name for directory in directories]
     if len(set(names)) < len(names):
         raise UserError(f"two of the models are called the same ({', '.join(names)}): each answers under its name")
+    encoders = None
+    if not all(map(is_graph, directories)):
+        from maskline.adapters.directory import Encoders
+
+        encoders = Encoders(device)
     return Together({path.name: load_predictor(path, device, encoder, encoders) for path in directories})
 
 
-def _uses() -> Iterator[tuple[str, ModuleType]]:
+def _uses() -> Iterator[tuple[str, Use]]:
     """Yield the kinds of task by name, each with its module `use`."""
     for kind in pkgutil.iter_modules(maskline.tasks.__path__):
         if kind.ispkg:
-            yield kind.name, importlib.import_module(f"{maskline.tasks.__name__}.{kind.name}.use")
+            use: Any = importlib.import_module(f"{maskline.tasks.__name__}.{kind.name}.use")
+            yield kind.name, use
 
 
-def _fits(module: ModuleType, config: Mapping[str, Any]) -> bool:
+def _fits(use: Use, config: Mapping[str, Any]) -> bool:
+    from maskline.model.architecture import architecture_of
+
     classes = architecture_of(config["model_type"]).classes
-    return bool({f"{classes}{purpose}" for purpose in module.PURPOSES} & set(config["architectures"]))
+    return bool({f"{classes}{purpose}" for purpose in use.PURPOSES} & set(config["architectures"]))
 
 
 def typed_inputs(texts: Sequence[str], fields: Sequence[str]) -> list[Input]:

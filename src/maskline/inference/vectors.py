@@ -7,24 +7,23 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from maskline.adapters.directory import is_tuned
-from maskline.core.errors import UserError
 from maskline.core.storage import check_ours, source_fingerprint
+from maskline.graphs.directory import is_graph, open_graph
 from maskline.inference.documents import Columns, Document, chunks, find_files, read_documents
-from maskline.inference.embedding import Pooling, embed
+from maskline.inference.embedding import GraphPooler, Pooler, Pooling, TorchPooler, embed_by
 from maskline.inference.growing import Growing
 from maskline.inference.identity import hashes_of
 from maskline.inference.shares import Share, is_whole, join
-from maskline.model.architecture import Encoder
-from maskline.model.directory import load_encoder
 from maskline.records.files import describe
 from maskline.tokenization.load import LoadedTokenizer, load_tokenizer
+
+if TYPE_CHECKING:
+    import torch
 
 Dtype = Literal["float32", "float16"]
 Format = Literal["parquet", "npy"]
@@ -45,34 +44,44 @@ class VectorSettings:
 class OpenEncoder:
     """A model and its tokenizer, and by which hashes they are known."""
 
-    encoder: Encoder
+    pooler: Pooler
     tokenizer: LoadedTokenizer
-    device: torch.device
     hashes: Mapping[str, str]
     """`model` and `tokenizer` -> SHA-256."""
 
     def vectors(self, texts: list[str], settings: VectorSettings) -> tuple[Vectors, int]:
         """Return the vectors of `texts`, (N, D), and how many texts were cut."""
-        found = embed(self.encoder, self.tokenizer, texts, self.device, settings.pooling)
+        found = embed_by(self.pooler, self.tokenizer, texts, settings.pooling)
         vectors = found.vectors
         if settings.normalized:
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
         return vectors.astype(settings.dtype), found.cut
 
 
-def open_encoder(directory: Path, device: torch.device) -> OpenEncoder:
-    """Return the model in `directory`: pretrained, fine-tuned as a whole or merged, or imported.
+def open_encoder(directory: Path, device: "torch.device | str" = "cpu") -> OpenEncoder:
+    """Return the model in `directory`: pretrained, fine-tuned as a whole or merged, imported, or a graph.
+
+    Of these a graph needs no torch, and runs on the CPU.
 
     Raises:
         UserError: the directory is incomplete or damaged, or holds no whole model.
     """
+    if is_graph(directory):
+        graph = GraphPooler(open_graph(directory))
+        return OpenEncoder(graph, load_tokenizer(directory), hashes_of(directory))
+    import torch
+
+    from maskline.adapters.directory import is_tuned
+    from maskline.core.errors import UserError
+    from maskline.model.directory import load_encoder
+
     if is_tuned(directory):
         raise UserError(
             f"{directory} holds what was trained on an encoder, and no whole model: merge lora or a probe with "
             "`python -m pipeline.merge`, or name another directory"
         )
-    encoder = load_encoder(directory).to(device)
-    return OpenEncoder(encoder, load_tokenizer(directory), device, hashes_of(directory))
+    pooler = TorchPooler(load_encoder(directory).to(device), torch.device(device))
+    return OpenEncoder(pooler, load_tokenizer(directory), hashes_of(directory))
 
 
 Write = Callable[[Growing, list[Document], Vectors], None]
@@ -131,7 +140,7 @@ def write_vectors(
     files = find_files(paths)
     sizes = [len(chunk) for chunk in chunks(read_documents(files, columns))]
     count, mine = sum(sizes), share.of(len(sizes))
-    shape = {"texts": count, "dimensions": model.encoder.params.hidden}
+    shape = {"texts": count, "dimensions": model.pooler.dimensions}
     about = {
         **asdict(settings),
         "format": file_format,

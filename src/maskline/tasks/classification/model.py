@@ -1,4 +1,4 @@
-"""The network of a classifier, and the probabilities that it gives."""
+"""The network of a classifier, and the probabilities that torch gives."""
 
 # Dimensions: B sequences, N tokens of them all, D hidden, C classes.
 
@@ -10,19 +10,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from maskline.examples.batches import by_length
 from maskline.model.attention import Layout
 from maskline.model.heads import EncoderModel
 from maskline.model.inputs import layout_of, move
 from maskline.model.modes import evaluating
 from maskline.model.settings import ModelParams
-from maskline.tokenization.texts import EncodedTexts, Packed
+from maskline.tasks.classification.scores import Scorer
+from maskline.tokenization.texts import Packed
 
 if TYPE_CHECKING:
     from maskline.tasks.classification.settings import Pooling
-
-BATCH_TOKENS = 4096
-"""What is predicted at once, unless one example alone is longer."""
 
 
 class ClassificationModel(EncoderModel):
@@ -62,14 +59,15 @@ def logits(model: EncoderModel, texts: Packed, device: torch.device) -> Tensor:
     return scores
 
 
-@torch.no_grad()
-def probabilities(model: EncoderModel, texts: EncodedTexts, classes: int, device: torch.device) -> NDArray[np.float32]:
-    """Return the probability of each class for each text, (len(texts), C), without dropout."""
-    found = np.zeros((len(texts), classes), np.float32)
-    with evaluating(model):
-        for rows in by_length(texts.sizes, BATCH_TOKENS):
-            found[rows] = logits(model, texts.packed(rows), device).float().softmax(1).cpu().numpy()
-    return found
+def scorer(model: EncoderModel, device: torch.device) -> Scorer:
+    """Return what scores a batch by `model`, without dropout."""
+
+    @torch.no_grad()
+    def score(texts: Packed) -> NDArray[np.float32]:
+        with evaluating(model):
+            return logits(model, texts, device).float().softmax(1).cpu().numpy()
+
+    return score
 
 
 def mean(x: Tensor, layout: Layout) -> Tensor:

@@ -18,7 +18,8 @@ from maskline.finetuning.task import Baseline, Case, Details, Metrics, Pretraine
 from maskline.model.heads import EncoderModel
 from maskline.model.settings import ModelParams
 from maskline.tasks.classification.baselines import majority_accuracy, probe_predictions, tfidf_predictions
-from maskline.tasks.classification.model import ClassificationModel, logits, probabilities
+from maskline.tasks.classification.model import ClassificationModel, logits, scorer
+from maskline.tasks.classification.scores import Scorer, probabilities
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.texts import EncodedTexts, Packed, encode_texts
 
@@ -127,7 +128,11 @@ class Classification:
 
     def predict(self, model: EncoderModel, encoded: LabelledTexts, device: torch.device) -> NDArray[np.float32]:
         """Return the probability of each class for each text, (N, C)."""
-        return probabilities(model, encoded.texts, len(self.labels), device)
+        return self.predict_by(scorer(model, device), encoded)
+
+    def predict_by(self, score: Scorer, encoded: LabelledTexts) -> NDArray[np.float32]:
+        """Return the same, whatever computes a batch."""
+        return probabilities(score, encoded.texts, len(self.labels))
 
     def scores(self, encoded: LabelledTexts, predictions: NDArray[np.float32]) -> Metrics:
         """Return the loss, the accuracy and the macro-F1."""

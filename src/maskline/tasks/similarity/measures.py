@@ -3,14 +3,16 @@
 # Dimensions: P pairs, T texts, D size of a vector.
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskline.finetuning.bootstrap import RESAMPLES, bounds
-from maskline.finetuning.task import Metrics
 from maskline.tasks.similarity.pairs import Answers, offered
+
+if TYPE_CHECKING:
+    from maskline.finetuning.task import Metrics
 
 DIGITS = 6
 """To so many digits cosines are compared: vectors in float32 give no more, and what is equal has to be equal."""
@@ -36,12 +38,12 @@ def pearson(x: Numbers, y: Numbers) -> float:
     return float(x @ y / np.sqrt((x @ x) * (y @ y)))
 
 
-def correlations(gold: Numbers, cosines: Numbers) -> Metrics:
+def correlations(gold: Numbers, cosines: Numbers) -> "Metrics":
     """Return Spearman's and Pearson's correlation of scores and cosines, both (P,)."""
     return {"spearman": pearson(ranks(gold), ranks(cosines)), "pearson": pearson(gold, cosines)}
 
 
-def retrieval(found_at: NDArray[np.int64]) -> Metrics:
+def retrieval(found_at: NDArray[np.int64]) -> "Metrics":
     """Return the mean reciprocal rank and how often the rank is 1, of the ranks of P answers."""
     return {"mrr": float((1 / found_at).mean()), "accuracy_at_1": float((found_at == 1).mean())}
 

@@ -6,11 +6,18 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
 from maskline.model.attention import Layout
 from maskline.model.heads import EncoderModel
+from maskline.model.inputs import layout_of, move
+from maskline.model.modes import evaluating
+from maskline.tasks.similarity.pairs import Scorer
+from maskline.tokenization.texts import Packed
 
 _MODULES = "sentence_transformers.models"
 """Where the library had its modules first: every release finds them under this name, as most models give it."""
@@ -40,3 +47,33 @@ class SimilarityModel(EncoderModel):
             "config_sentence_transformers.json": {"similarity_fn_name": "cosine"},
         }
         return {name: json.dumps(content, indent=2) + "\n" for name, content in contents.items()}
+
+
+def unit_vectors(model: EncoderModel, texts: Packed, device: torch.device) -> Tensor:
+    """Return the vectors of texts, (T, D), each of length 1."""
+    return F.normalize(model(move(texts.input_ids, device), layout_of(texts.lengths, device)))
+
+
+def scorer(model: EncoderModel, device: torch.device) -> Scorer:
+    """Return what gives vectors by `model`, without dropout."""
+
+    @torch.no_grad()
+    def score(texts: Packed) -> NDArray[np.float32]:
+        with evaluating(model):
+            return unit_vectors(model, texts, device).cpu().numpy()
+
+    return score
+
+
+def contrastive_loss(vectors: Tensor, questions: Tensor, answers: Tensor, among: Tensor, temperature: float) -> Tensor:
+    """Return how hard it is to find each answer, summed in nats (InfoNCE, van den Oord et al. 2018, sec. 2.3).
+
+    Args:
+        vectors: (T, D) of texts, each of length 1.
+        questions: (B,) numbers of texts.
+        answers: (B,) numbers of what belongs to them.
+        among: (B, T) the texts that each is looked for among.
+        temperature: what cosines are divided by.
+    """
+    logits = (vectors[questions] @ vectors.T / temperature).masked_fill(~among, -torch.inf)
+    return F.cross_entropy(logits, answers, reduction="sum")

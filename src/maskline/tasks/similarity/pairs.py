@@ -3,19 +3,13 @@
 # Dimensions: P pairs, K = 2 texts of each or 3 with a negative, T texts that differ, B pairs of a batch, D size of a
 # vector.
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn import functional as F
 
 from maskline.examples.batches import by_length
-from maskline.model.heads import EncoderModel
-from maskline.model.inputs import layout_of, move
-from maskline.model.modes import evaluating
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.texts import EncodedTexts, Packed
 
@@ -76,18 +70,16 @@ def encode_pairs(columns: Sequence[Sequence[str | None]], tokenizer: LoadedToken
     )
 
 
-def unit_vectors(model: EncoderModel, texts: Packed, device: torch.device) -> Tensor:
-    """Return the vectors of texts, (T, D), each of length 1."""
-    return F.normalize(model(move(texts.input_ids, device), layout_of(texts.lengths, device)))
+Scorer = Callable[[Packed], NDArray[np.float32]]
+"""What gives the vectors of the texts of a batch, (B, D), each of length 1."""
 
 
-@torch.no_grad()
-def all_vectors(model: EncoderModel, texts: EncodedTexts, device: torch.device) -> NDArray[np.float32]:
-    """Return the vectors of texts, (T, D), each of length 1, without dropout."""
-    vectors = np.zeros((len(texts), model.encoder.params.hidden), np.float32)
-    with evaluating(model):
-        for rows in by_length(texts.sizes, BATCH_TOKENS):
-            vectors[rows] = unit_vectors(model, texts.packed(rows), device).cpu().numpy()
+def all_vectors(score: Scorer, texts: EncodedTexts) -> NDArray[np.float32]:
+    """Return the vectors of texts, at least one, (T, D), each of length 1."""
+    batches = [*by_length(texts.sizes, BATCH_TOKENS)]
+    found = np.concatenate([score(texts.packed(rows)) for rows in batches])
+    vectors = np.empty_like(found)
+    vectors[np.concatenate(batches)] = found
     return vectors
 
 
@@ -119,17 +111,3 @@ def offered(numbers: NDArray[np.int64], texts: int) -> NDArray[np.bool_]:
     there = np.zeros(texts, np.bool_)
     there[numbers[numbers != NONE]] = True
     return there
-
-
-def contrastive_loss(vectors: Tensor, questions: Tensor, answers: Tensor, among: Tensor, temperature: float) -> Tensor:
-    """Return how hard it is to find each answer, summed in nats (InfoNCE, van den Oord et al. 2018, sec. 2.3).
-
-    Args:
-        vectors: (T, D) of texts, each of length 1.
-        questions: (B,) numbers of texts.
-        answers: (B,) numbers of what belongs to them.
-        among: (B, T) the texts that each is looked for among.
-        temperature: what cosines are divided by.
-    """
-    logits = (vectors[questions] @ vectors.T / temperature).masked_fill(~among, -torch.inf)
-    return F.cross_entropy(logits, answers, reduction="sum")

@@ -38,16 +38,8 @@ from maskline.tasks.similarity.measures import (
     ranks,
     retrieval,
 )
-from maskline.tasks.similarity.model import SimilarityModel
-from maskline.tasks.similarity.pairs import (
-    Answers,
-    EncodedPairs,
-    all_vectors,
-    contrastive_loss,
-    encode_pairs,
-    offered,
-    unit_vectors,
-)
+from maskline.tasks.similarity.model import SimilarityModel, contrastive_loss, scorer, unit_vectors
+from maskline.tasks.similarity.pairs import Answers, EncodedPairs, Scorer, all_vectors, encode_pairs, offered
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.texts import EncodedTexts, Packed
 
@@ -179,7 +171,11 @@ class Similarity:
 
     def predict(self, model: EncoderModel, encoded: LabelledPairs, device: torch.device) -> NDArray[np.float32]:
         """Return the vectors of all texts that differ, (T, D), each of length 1."""
-        return all_vectors(model, encoded.pairs.texts, device)
+        return self.predict_by(scorer(model, device), encoded)
+
+    def predict_by(self, score: Scorer, encoded: LabelledPairs) -> NDArray[np.float32]:
+        """Return the same, whatever computes a batch."""
+        return all_vectors(score, encoded.pairs.texts)
 
     def scores(self, encoded: LabelledPairs, predictions: NDArray[np.float32]) -> Metrics:
         """Return the loss, and the scores of `metrics`, NaN where there is none."""
@@ -200,7 +196,7 @@ class Similarity:
         model.encoder = encoder
         texts = encoded.pairs.texts
         rules: list[tuple[str, str, Vectors]] = [
-            ("pretrained", "the encoder as pretrained", all_vectors(model, texts, pretrained.device)),
+            ("pretrained", "the encoder as pretrained", all_vectors(scorer(model, pretrained.device), texts)),
             ("embeddings", "averaged token embeddings", embedding_vectors(encoder, texts)),
             ("tfidf", "TF-IDF cosine", tfidf_vectors([*train[FIRST], *train[SECOND]], encoded.pairs.spelled)),
         ]

@@ -1,12 +1,19 @@
-"""The network that finds answers."""
+"""The network that finds answers, and the scores that torch gives."""
 
 # Dimensions: N tokens of all windows, D hidden.
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maskline.model.attention import Layout
 from maskline.model.heads import EncoderModel
+from maskline.model.inputs import layout_of, move
+from maskline.model.modes import evaluating
 from maskline.model.settings import ModelParams
+from maskline.tasks.spans.reading import Scorer
+from maskline.tasks.spans.windows import WindowBatch
 
 
 class SpanModel(EncoderModel):
@@ -28,3 +35,26 @@ class SpanModel(EncoderModel):
         """Score each token as start and as end, arguments as for `Encoder`: -> (N, 2) logits."""
         x = self.encoder(input_ids, token_type_ids, layout)
         return self.qa_outputs(self.dropout(self.head(x)))  # type: ignore[no-any-return]
+
+
+def log_probabilities(model: EncoderModel, batch: WindowBatch, device: torch.device) -> Tensor:
+    """Return the log-probability of each candidate to be start and to be end, (B, C, 2); -inf where there is none.
+
+    The tokens of the question are no candidates, so that in each window they sum to 1 over what may be an answer.
+    """
+    input_ids, token_type_ids = move(batch.input_ids, device), move(batch.token_type_ids, device)
+    logits: Tensor = model(input_ids, token_type_ids, layout_of(batch.lengths, device))
+    of_candidates = logits.float()[move(batch.candidates, device)]
+    absent = ~move(batch.are_there, device)
+    return of_candidates.masked_fill(absent[..., None], -torch.inf).log_softmax(1)
+
+
+def scorer(model: EncoderModel, device: torch.device) -> Scorer:
+    """Return what scores a batch by `model`, without dropout."""
+
+    @torch.no_grad()
+    def score(batch: WindowBatch) -> NDArray[np.float32]:
+        with evaluating(model):
+            return log_probabilities(model, batch, device).cpu().numpy()
+
+    return score

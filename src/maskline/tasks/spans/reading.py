@@ -1,16 +1,13 @@
 """How a model reads questions with their contexts, and answers them: the same in training, scoring and use."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from maskline.examples.batches import by_length
-from maskline.model.heads import EncoderModel
-from maskline.model.inputs import layout_of, move
-from maskline.model.modes import evaluating
 from maskline.tasks.spans.decoding import WindowScores, find
 from maskline.tasks.spans.windows import WindowBatch, Windows, encode_windows
 from maskline.tokenization.load import LoadedTokenizer
@@ -60,28 +57,17 @@ class Answer(NamedTuple):
         return None if self.span is None else context[slice(*self.span)]
 
 
-def log_probabilities(model: EncoderModel, batch: WindowBatch, device: torch.device) -> Tensor:
-    """Return the log-probability of each candidate to be start and to be end, (B, C, 2); -inf where there is none.
-
-    The tokens of the question are no candidates, so that in each window they sum to 1 over what may be an answer.
-    """
-    input_ids, token_type_ids = move(batch.input_ids, device), move(batch.token_type_ids, device)
-    logits: Tensor = model(input_ids, token_type_ids, layout_of(batch.lengths, device))
-    of_candidates = logits.float()[move(batch.candidates, device)]
-    absent = ~move(batch.are_there, device)
-    return of_candidates.masked_fill(absent[..., None], -torch.inf).log_softmax(1)
+Scorer = Callable[[WindowBatch], NDArray[np.float32]]
+"""What gives the log-probability of each candidate of a batch to be start and to be end, (B, C, 2)."""
 
 
-@torch.no_grad()
-def score_windows(model: EncoderModel, windows: Windows, device: torch.device) -> list[WindowScores]:
-    """Return what a model says of each window, without dropout."""
+def score_windows(score: Scorer, windows: Windows) -> list[WindowScores]:
+    """Return what a model says of each window."""
     scores: dict[int, WindowScores] = {}
-    with evaluating(model):
-        for rows in by_length(windows.sizes, BATCH_TOKENS):
-            batch = windows.batch(rows)
-            found = log_probabilities(model, batch, device).cpu().numpy()
-            for row, one, count in zip(rows.tolist(), found, batch.are_there.sum(1), strict=True):
-                scores[row] = WindowScores(int(windows.firsts[row]), *one[:count].T)
+    for rows in by_length(windows.sizes, BATCH_TOKENS):
+        batch = windows.batch(rows)
+        for row, one, count in zip(rows.tolist(), score(batch), batch.are_there.sum(1), strict=True):
+            scores[row] = WindowScores(int(windows.firsts[row]), *one[:count].T)
     return [scores[row] for row in range(len(windows.input_ids))]
 
 

@@ -20,8 +20,8 @@ from maskline.model.settings import ModelParams
 from maskline.tasks.spans.answers import exact_match, f1
 from maskline.tasks.spans.baselines import first_sentence
 from maskline.tasks.spans.examples import ANSWERS, CONTEXT, QUESTION, STARTS
-from maskline.tasks.spans.model import SpanModel
-from maskline.tasks.spans.reading import CONFIG, KIND, Answer, Reading, answers, log_probabilities, score_windows
+from maskline.tasks.spans.model import SpanModel, log_probabilities, scorer
+from maskline.tasks.spans.reading import CONFIG, KIND, Answer, Reading, Scorer, answers, score_windows
 from maskline.tasks.spans.windows import ELSEWHERE, WindowBatch, Windows
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.texts import EncodedTexts
@@ -142,7 +142,11 @@ class Spans:
 
     def predict(self, model: EncoderModel, encoded: Questions, device: torch.device) -> Predictions:
         """Return the most probable answer to each question."""
-        scores = score_windows(model, encoded.windows, device)
+        return self.predict_by(scorer(model, device), encoded)
+
+    def predict_by(self, score: Scorer, encoded: Questions) -> Predictions:
+        """Return the same, whatever computes a batch."""
+        scores = score_windows(score, encoded.windows)
         right = [one.starts[start] + one.ends[end] for one, (start, end) in zip(scores, encoded.targets, strict=True)]
         found = answers(encoded.windows, scores, self.reading)
         return Predictions(found, -float(np.sum(right, dtype=np.float64)), encoded.targets.size)

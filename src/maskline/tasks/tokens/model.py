@@ -1,12 +1,19 @@
-"""The network of a tagger."""
+"""The network of a tagger, and the scores that torch gives."""
 
 # Dimensions: N tokens of all sequences, M tagged tokens, D hidden, C tags.
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from maskline.model.attention import Layout
 from maskline.model.heads import EncoderModel
+from maskline.model.inputs import layout_of, move
+from maskline.model.modes import evaluating
 from maskline.model.settings import ModelParams
+from maskline.tasks.tokens.tagging import Scorer, WordBatch
 
 
 class TokenModel(EncoderModel):
@@ -28,3 +35,21 @@ class TokenModel(EncoderModel):
         """Score the tags of the tokens at `positions`, (M,) among the N of `input_ids`: -> (M, C) logits."""
         x = self.encoder(input_ids, input_ids.new_zeros(len(input_ids)), layout)
         return self.classifier(self.dropout(self.head(x.index_select(0, positions))))  # type: ignore[no-any-return]
+
+
+def logits_of(model: EncoderModel, batch: WordBatch, device: torch.device) -> Tensor:
+    """Return the scores of the tags of a batch's words, (M, C)."""
+    input_ids, positions = move(batch.input_ids, device), move(batch.positions, device)
+    logits: Tensor = model(input_ids, layout_of(batch.lengths, device), positions)
+    return logits
+
+
+def scorer(model: EncoderModel, device: torch.device) -> Scorer:
+    """Return what scores a batch by `model`, without dropout."""
+
+    @torch.no_grad()
+    def score(batch: WordBatch) -> NDArray[np.float32]:
+        with evaluating(model):
+            return F.log_softmax(logits_of(model, batch, device).float(), 1).cpu().numpy()
+
+    return score

@@ -1,18 +1,12 @@
 """The tags of words: batches, log-probabilities, and the most probable sequence that is IOB2."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn import functional as F
 
 from maskline.examples.batches import by_length
-from maskline.model.heads import EncoderModel
-from maskline.model.inputs import layout_of, move
-from maskline.model.modes import evaluating
 from maskline.tasks.tokens.entities import OUTSIDE
 from maskline.tasks.tokens.windows import Windows
 
@@ -47,17 +41,16 @@ def batch_of(windows: Windows, rows: NDArray[np.int64]) -> WordBatch:
     )
 
 
-@torch.no_grad()
-def word_scores(
-    model: EncoderModel, windows: Windows, labels: Sequence[str], device: torch.device
-) -> NDArray[np.float32]:
+Scorer = Callable[[WordBatch], NDArray[np.float32]]
+"""What gives the log-probabilities of the tags for the words of a batch, (M, C)."""
+
+
+def word_scores(score: Scorer, windows: Windows, labels: Sequence[str]) -> NDArray[np.float32]:
     """Return the log-probabilities of the tags of all words, (W, C); a word without a piece is surely O."""
     scores = no_scores(windows, labels)
-    with evaluating(model):
-        for rows in by_length(windows.sizes, BATCH_TOKENS):
-            batch = batch_of(windows, rows)
-            logits = logits_of(model, batch, device).float()
-            scores[batch.words] = F.log_softmax(logits, 1).cpu().numpy()
+    for rows in by_length(windows.sizes, BATCH_TOKENS):
+        batch = batch_of(windows, rows)
+        scores[batch.words] = score(batch)
     return scores
 
 
@@ -65,13 +58,6 @@ def no_scores(windows: Windows, labels: Sequence[str]) -> NDArray[np.float32]:
     """Return log-probabilities by which all words are surely O, (W, C)."""
     words = int(windows.ends[-1]) if len(windows.ends) else 0
     return np.tile(np.where(np.array(labels) == OUTSIDE, 0.0, -np.inf).astype(np.float32), (words, 1))
-
-
-def logits_of(model: EncoderModel, batch: WordBatch, device: torch.device) -> Tensor:
-    """Return the scores of the tags of a batch's words, (M, C)."""
-    input_ids, positions = move(batch.input_ids, device), move(batch.positions, device)
-    logits: Tensor = model(input_ids, layout_of(batch.lengths, device), positions)
-    return logits
 
 
 def best_tags(scores: NDArray[np.float32], ends: NDArray[np.int64], labels: Sequence[str]) -> NDArray[np.int64]:

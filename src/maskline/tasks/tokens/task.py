@@ -22,9 +22,9 @@ from maskline.model.settings import ModelParams
 from maskline.tasks.tokens.entities import Entity, entities
 from maskline.tasks.tokens.examples import TAGS, WORDS
 from maskline.tasks.tokens.matches import Matches
-from maskline.tasks.tokens.model import TokenModel
+from maskline.tasks.tokens.model import TokenModel, logits_of, scorer
 from maskline.tasks.tokens.probe import probe_tags
-from maskline.tasks.tokens.tagging import WordBatch, batch_of, best_tags, logits_of, word_scores
+from maskline.tasks.tokens.tagging import Scorer, WordBatch, batch_of, best_tags, word_scores
 from maskline.tasks.tokens.windows import Windows, read_words
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.texts import EncodedTexts
@@ -141,7 +141,11 @@ class Tokens:
 
     def predict(self, model: EncoderModel, encoded: TaggedSentences, device: torch.device) -> Predictions:
         """Return the most probable tags of each sentence that are IOB2: no I-X without a B-X or I-X before it."""
-        scores = word_scores(model, encoded.windows, self.labels, device)
+        return self.predict_by(scorer(model, device), encoded)
+
+    def predict_by(self, score: Scorer, encoded: TaggedSentences) -> Predictions:
+        """Return the same, whatever computes a batch."""
+        scores = word_scores(score, encoded.windows, self.labels)
         tags = best_tags(scores, encoded.windows.ends, self.labels)
         read = np.concatenate([*encoded.windows.words, np.empty(0, np.int64)])
         everywhere = np.arange(len(tags))

@@ -1,21 +1,28 @@
 """Using a tagger: the entities of a text, by their characters."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from maskline.core.errors import UserError, quoted
 from maskline.corpus.articles import clean_line
-from maskline.finetuning.use import Predicted
-from maskline.model.directory import SavedModel
+from maskline.finetuning.use import Described, Graph, Predicted, log_softmax
 from maskline.tasks.tokens.entities import OUTSIDE, entities
-from maskline.tasks.tokens.model import TokenModel
-from maskline.tasks.tokens.tagging import best_tags, word_scores
+from maskline.tasks.tokens.tagging import Scorer, WordBatch, best_tags, word_scores
 from maskline.tasks.tokens.windows import read_words
 from maskline.tasks.tokens.words import words_of
 from maskline.tokenization.load import LoadedTokenizer
+from maskline.tokenization.texts import Packed
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+    from numpy.typing import NDArray
+
+    from maskline.model.attention import Layout
+    from maskline.model.directory import SavedModel
+    from maskline.tasks.tokens.model import TokenModel
 
 PURPOSES = ("ForTokenClassification",)
 
@@ -25,14 +32,12 @@ class Tagger:
 
     fields: Sequence[str] = ("text",)  # of a protocol
 
-    def __init__(
-        self, model: TokenModel, labels: Sequence[str], tokenizer: LoadedTokenizer, device: torch.device
-    ) -> None:
-        """Take a model on `device` whose tags are `labels`."""
-        self.model = model
+    def __init__(self, score: Scorer, labels: Sequence[str], tokenizer: LoadedTokenizer, longest: int) -> None:
+        """Take a model whose tags are `labels`, and which reads `longest` tokens."""
+        self.score = score
         self.labels = labels
         self.tokenizer = tokenizer
-        self.device = device
+        self.longest = longest
 
     def predict(self, inputs: Sequence[Mapping[str, str]]) -> Predicted:
         """Return under `entities` those of each text: `start`, `end` (not included), `type`, `text`, `probability`.
@@ -46,8 +51,8 @@ class Tagger:
             [clean_line(text[word.start : word.end]) for word in words]
             for text, words in zip(texts, spans, strict=True)
         ]
-        windows = read_words(sentences, self.tokenizer, self.model.encoder.params.max_positions)
-        scores = word_scores(self.model, windows, self.labels, self.device)
+        windows = read_words(sentences, self.tokenizer, self.longest)
+        scores = word_scores(self.score, windows, self.labels)
         tags = best_tags(scores, windows.ends, self.labels)
         rows: list[dict[str, Any]] = []
         for text, words, end in zip(texts, spans, windows.ends, strict=True):
@@ -69,19 +74,57 @@ class Tagger:
         return Predicted(rows, cut=windows.cut, windowed=windows.windowed)
 
 
-def open_predictor(saved: SavedModel, tokenizer: LoadedTokenizer, device: torch.device) -> Tagger:
-    """Return the tagger in `saved`, on `device`.
+def load(saved: "SavedModel") -> "TokenModel":
+    """Return the tagger `saved`.
 
     Raises:
         UserError: its labels are no tags of IOB2, or its weights are not those of a tagger.
     """
-    labels = _labels(saved)
-    model = TokenModel(saved.params, saved.vocab_size, len(labels), 0.0)
+    from maskline.tasks.tokens.model import TokenModel
+
+    model = TokenModel(saved.params, saved.vocab_size, len(_labels(saved)), 0.0)
     saved.copy_into(model, may_lack=saved.names.pooler)
-    return Tagger(model.to(device).eval(), labels, tokenizer, device)
+    return model
 
 
-def _labels(saved: SavedModel) -> list[str]:
+def open_predictor(saved: "SavedModel", tokenizer: LoadedTokenizer, device: "torch.device") -> Tagger:
+    """Return the tagger in `saved`, on `device`.
+
+    Raises:
+        UserError: as `load`.
+    """
+    from maskline.tasks.tokens.model import scorer
+
+    model = load(saved).to(device).eval()
+    return Tagger(scorer(model, device), _labels(saved), tokenizer, model.encoder.params.max_positions)
+
+
+def open_graph(graph: Graph, tokenizer: LoadedTokenizer) -> Tagger:
+    """Return the tagger that is a graph.
+
+    Raises:
+        UserError: its labels are no tags of IOB2.
+    """
+    return Tagger(graph_scorer(graph), _labels(graph), tokenizer, graph.longest)
+
+
+def graph_scorer(graph: Graph) -> Scorer:
+    """Return what scores a batch by a graph."""
+
+    def score(batch: WordBatch) -> "NDArray[np.float32]":
+        texts = Packed(batch.input_ids, batch.lengths, np.zeros_like(batch.input_ids))
+        (logits,) = graph.of_tokens(texts, "logits")
+        return log_softmax(logits[batch.positions])
+
+    return score
+
+
+def graph_outputs(model: "TokenModel", x: "Tensor", layout: "Layout", mask: "Tensor") -> "dict[str, Tensor]":  # noqa: ARG001
+    """Return the scores of the tags, (B, T, C)."""
+    return {"logits": model.classifier(model.head(x)).view(*mask.shape, -1)}
+
+
+def _labels(saved: Described) -> list[str]:
     """Return the tags in the order of their numbers."""
     names = saved.config.get("id2label") or {}
     labels = [str(names.get(str(number))) for number in range(len(names))]

@@ -1,0 +1,1 @@
+"""Trained networks as graphs (ONNX) that run without torch, in float32 or int8."""
