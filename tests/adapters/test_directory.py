@@ -259,7 +259,7 @@ def test_several_on_one_encoder_share_it_and_answer_as_alone(root, tmp_path):
         written(root, tmp_path / name, params=params, seed=number)
     places = [tmp_path / name for name in METHODS]
     together = load_predictors(places, CPU)
-    embeddings = {p.model.encoder.token_embedding.weight.data_ptr() for p in together.predictors.values()}
+    embeddings = {p.score.model.encoder.token_embedding.weight.data_ptr() for p in together.predictors.values()}
     assert len(embeddings) == 1
     texts = [{"text": "w5 w6 w7"}, {"text": "w8"}]
     for row, text in zip(together.predict(texts).rows, texts, strict=True):

@@ -26,6 +26,7 @@ KILLED = f"{REPRO}::test_killed_and_run_again_is_the_same_as_uninterrupted_and_a
 TORCHRUN = f"{REPRO}::test_a_preset_that_torchrun_trained_is_an_experiment"
 IMPORTED = f"{REPRO}::test_an_encoder_of_others_stands_in_for_the_one_pretrained_here"
 PREDICT = "tests/pipeline/test_predict.py::test_a_file_gives_what_its_texts_give_alone_whatever_is_read_at_a_time"
+INT8 = "tests/pipeline/test_export.py::test_a_task_in_int8_is_measured_on_its_validation_split"
 CURVE = "tests/finetuning/test_learning_curve.py::test_each_size_and_seed_has_both_starts_and_the_baselines"
 SWITCHED = f"{REPRO}::test_a_task_is_switched_on_and_off"
 QUEUE = f"{REPRO}::test_a_queue_of_masking_rates_leaves_tokenizer_and_shards_alone"
@@ -91,6 +92,9 @@ VERIFIED = {
     "> predictions.jsonl": PREDICT,
     "dvc exp run -S finetune.method=lora -S tasks/sentiment.yaml:finetune.text_epochs=0": MERGED,
     "python -m pipeline.merge data/models/sentiment merged-sentiment": MERGED,
+    "python -m pipeline.export data/models/sentiment --onnx": RUN,
+    'python -m pipeline.predict data/models/sentiment-onnx "What a day" "I miss my friends"': RUN,
+    "python -m pipeline.export data/models/sentiment --onnx --int8": INT8,
     "python -m pipeline.learning_curve sentiment": CURVE,
     "dvc exp run $(python -m pipeline.preset imported) score@sentiment": ONLINE,
     "dvc exp run $(python -m pipeline.preset imported) -S imported.source=hub "

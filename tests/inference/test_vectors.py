@@ -57,7 +57,7 @@ def write(path, texts=TEXTS):
 def test_every_format_gives_the_vectors_that_the_texts_have_together(model, tmp_path, name):
     manifest = write_vectors([write(tmp_path / name)], tmp_path / "out", model, VectorSettings())
     table = pq.read_table(sorted((tmp_path / "out").glob("*.parquet")))
-    expected = embed(model.encoder, model.tokenizer, TEXTS, CPU).vectors
+    expected = embed(model.pooler.encoder, model.tokenizer, TEXTS, CPU).vectors
     assert np.abs(np.stack(table["vector"].to_numpy()) - expected).max() < 1e-5
     assert table["vector"].type == pa.list_(pa.float32(), expected.shape[1])
     assert table["id"].to_pylist() == [f"{name}:{number}" for number in range(1, 8)]
@@ -73,7 +73,7 @@ def test_npy_has_what_the_manifest_says(model, tmp_path, pooling, dtype):
     settings = VectorSettings(pooling, normalized=True, dtype=dtype)
     write_vectors([tmp_path], tmp_path / "out", model, settings, "npy", Columns(id="key"))
     vectors = np.load(tmp_path / "out" / "vectors.npy")
-    expected = embed(model.encoder, model.tokenizer, TEXTS, CPU, pooling).vectors
+    expected = embed(model.pooler.encoder, model.tokenizer, TEXTS, CPU, pooling).vectors
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     assert vectors.dtype == dtype
     assert np.abs(vectors - expected).max() < (1e-5 if dtype == "float32" else 1e-3)
@@ -239,7 +239,7 @@ def test_what_ends_the_last_step_loses_nothing(model, tmp_path, monkeypatch, lin
             patched.setattr(growing.os, "link", no_links)
         with pytest.raises(KeyboardInterrupt):
             write_vectors([source], tmp_path / "out", model, VectorSettings(), "npy")
-    monkeypatch.setattr("maskline.inference.vectors.embed", None)  # nothing is computed again
+    monkeypatch.setattr("maskline.inference.vectors.embed_by", None)  # nothing is computed again
     write_vectors([source], tmp_path / "out", model, VectorSettings(), "npy")
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
     assert not (tmp_path / "out.partial").exists()

@@ -85,16 +85,18 @@ class RuntimeGraph:
 
     def of_texts(self, texts: Packed, *outputs: str) -> list[NDArray[np.float32]]:
         """Return outputs that there are for each of the B sequences, (B, ...)."""
-        return self._run(texts, _real(texts), outputs)
+        return self.padded(texts, *outputs)
 
     def of_tokens(self, texts: Packed, *outputs: str) -> list[NDArray[np.float32]]:
         """Return outputs that there are for each of the N tokens, (N, ...)."""
         real = _real(texts)
-        return [padded[real] for padded in self._run(texts, real, outputs)]
+        return [padded[real] for padded in self.padded(texts, *outputs)]
 
-    def _run(self, texts: Packed, real: NDArray[np.bool_], outputs: tuple[str, ...]) -> list[NDArray[np.float32]]:
+    def padded(self, texts: Packed, *outputs: str) -> list[NDArray[np.float32]]:
+        """Return outputs as the graph gives them, (B, T, ...) of tokens and (B, ...) of sequences."""
         import onnxruntime
 
+        real = _real(texts)
         input_ids, token_type_ids = (np.zeros(real.shape, np.int64) for _ in range(2))
         input_ids[real], token_type_ids[real] = texts.input_ids, texts.token_type_ids
         given = dict(zip(INPUTS, (input_ids, real.astype(np.int64), token_type_ids), strict=True))

@@ -1,8 +1,8 @@
 """Graphs in int8: matrices and embeddings as small integers, and each token's numbers as it comes, by itself.
 
-A matrix is quantized once, with a scale for all of it or for each of its columns. What it is multiplied with is quantized
-when it is there: each row, which is a token, by its own largest number. ONNX Runtime's own dynamic quantization takes
-one range for the whole batch, so that an answer depends on the texts around it (LOG.md).
+A matrix is quantized once, with a scale for all of it or for each of its columns. What it is multiplied with is
+quantized when it is there: each row, which is a token, by its own largest number. ONNX Runtime's own dynamic
+quantization takes one range for the whole batch, so that an answer depends on the texts around it (LOG.md).
 """
 
 # Dimensions: N rows, D columns, O columns of a product; V rows of an embedding.

@@ -4,7 +4,6 @@
 
 import io
 import logging
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -35,8 +34,7 @@ def trace(model: EncoderModel, outputs: Outputs) -> Any:
     import onnx
 
     network = _Padded(model, outputs)
-    B, T = EXAMPLE
-    places = torch.arange(B * T)
+    places = torch.arange(EXAMPLE[0] * EXAMPLE[1])
     ids = torch.zeros(EXAMPLE, dtype=torch.long)
     example = (ids, ids + 1, ids.clone(), places, places.clone())
     names = [STATES, *network.names(*example)]
@@ -81,7 +79,7 @@ class _Padded(nn.Module):
     def named(
         self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor, pad_index: Tensor, pack_index: Tensor
     ) -> dict[str, Tensor]:
-        B, T = input_ids.shape
+        B, T = input_ids.shape  # noqa: N806
         starts = torch.arange(B) * T
         positions = torch.arange(T).expand(B, T).flatten()
         mask = attention_mask.bool()
@@ -108,10 +106,11 @@ def _drop_places(graph: Any) -> None:
     """Take out the PLACES, with the nodes that choose by them; how many there are is said by the batch."""
     from onnx import helper
 
-    places, same, nodes = {*PLACES}, {}, []
+    places, nodes = {*PLACES}, []
+    same: dict[str, str] = {}
     for node in graph.node:
         if node.op_type == "Gather" and node.input[1] in places:
-            same[node.output[0]] = node.input[0]
+            same[node.output[0]] = same.get(node.input[0], node.input[0])
         elif node.op_type == "Reshape" and node.input[0] in places:  # to one dimension, which it has
             places.add(node.output[0])
         elif node.op_type == "Shape" and node.input[0] in places:
@@ -122,9 +121,7 @@ def _drop_places(graph: Any) -> None:
             nodes.append(node)
     for node in nodes:
         for number, name in enumerate(node.input):
-            while name in same:
-                name = same[name]
-            node.input[number] = name
+            node.input[number] = same.get(name, name)
     del graph.node[:]
     graph.node.extend(nodes)
     for value in [*graph.input]:

@@ -130,9 +130,11 @@ def load_predictors(
         raise UserError(f"two of the models are called the same ({', '.join(names)}): each answers under its name")
     encoders = None
     if not all(map(is_graph, directories)):
+        import torch
+
         from maskline.adapters.directory import Encoders
 
-        encoders = Encoders(device)
+        encoders = Encoders(torch.device(device))
     return Together({path.name: load_predictor(path, device, encoder, encoders) for path in directories})
 
 

@@ -13,6 +13,7 @@ from maskline.model.attention import Layout
 from maskline.model.bert.convert import POOLER
 from maskline.model.directory import HEADS, TokenizerFiles, export, read_model
 from maskline.tasks.classification import model as module
+from maskline.tasks.classification import scores
 from maskline.tasks.classification.task import Classification, LabelledTexts, make_task
 from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.model_files import files_for_model
@@ -197,7 +198,7 @@ def test_probabilities_come_in_the_order_of_the_texts_whatever_the_batch(tokeniz
         [task.predict(model, task.encode({"text": [text], "label": [0]}, loaded, 16), CPU) for text in texts]
     )
     for size in (30, 640):
-        monkeypatch.setattr(module, "BATCH_TOKENS", size)
+        monkeypatch.setattr(scores, "BATCH_TOKENS", size)
         assert task.predict(model, encoded, CPU) == pytest.approx(alone, abs=1e-6)
     assert np.ptp(alone[:, 0]) > 1e-4
     assert alone.sum(1) == pytest.approx(np.ones(len(texts)))

@@ -10,7 +10,7 @@ from maskline.core.storage import read_json, write_json, write_manifest
 from maskline.finetuning.use import Predicted
 from maskline.model.bert.convert import POOLER
 from maskline.model.directory import CONFIG, TokenizerFiles, export, read_model
-from maskline.tasks.classification import model as module
+from maskline.tasks.classification import scores as module
 from maskline.tasks.classification.task import Classification
 from maskline.tasks.classification.use import PURPOSES, open_predictor
 from maskline.tokenization.load import load_tokenizer

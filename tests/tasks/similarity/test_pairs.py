@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from maskline.tasks.similarity.pairs import NONE, Answers, contrastive_loss, encode_pairs, offered
+from maskline.tasks.similarity.model import contrastive_loss
+from maskline.tasks.similarity.pairs import NONE, Answers, encode_pairs, offered
 from maskline.tokenization.load import load_tokenizer
 from tests.tiny import SPECIAL, write_tokenizer
 

@@ -9,7 +9,7 @@ from maskline.core.storage import read_csv, read_json
 from maskline.dataset.read import read_dataset
 from maskline.finetuning.score import load_model
 from maskline.model.directory import load_encoder, read_model
-from maskline.tasks.tokens.tagging import logits_of
+from maskline.tasks.tokens.model import logits_of
 from maskline.tasks.tokens.task import make_task
 from maskline.tokenization.load import load_tokenizer
 from tests.conftest import built_once

@@ -1,5 +1,3 @@
-from types import SimpleNamespace
-
 import pytest
 import torch
 
@@ -7,6 +5,7 @@ from maskline.core.errors import UserError
 from maskline.model.convert import to_hugging_face
 from maskline.model.directory import SavedModel
 from maskline.tasks.tokens import tagging
+from maskline.tasks.tokens.model import TorchScorer
 from maskline.tasks.tokens.use import Tagger, open_predictor
 from maskline.tokenization.load import load_tokenizer
 from tests.tasks.tokens.tagged import ANN, LABELS, NEW, PIECES, YORK, write_pieces
@@ -32,8 +31,7 @@ def _tokenizer(tmp_path_factory):
 def known(tokenizer, max_positions=32):
     """Return a tagger that knows Ann, New and York, wherever they stand."""
     model = Known({ANN: B_PER, NEW: B_LOC, YORK: I_LOC}, sure=3.0)
-    model.encoder = SimpleNamespace(params=SimpleNamespace(max_positions=max_positions))
-    return Tagger(model, LABELS, tokenizer, CPU)
+    return Tagger(TorchScorer(model, CPU), LABELS, tokenizer, max_positions)
 
 
 def saved(**changes):
@@ -92,7 +90,7 @@ def test_a_special_token_that_is_spelled_out_is_text(tokenizer):
 def test_an_entity_is_as_probable_as_its_least_probable_tag(tokenizer):
     tagger = known(tokenizer)
     with torch.no_grad():
-        tagger.model.logits[YORK, I_LOC] = 2.0
+        tagger.score.model.logits[YORK, I_LOC] = 2.0
     (row,) = tagger.predict([{"text": "New York"}]).rows
     sure = torch.softmax(torch.tensor([0.0, 0, 2, 0, 0]), 0).max().item()
     assert [(one["type"], one["probability"]) for one in row["entities"]] == [("LOC", pytest.approx(sure, abs=1e-6))]
@@ -116,7 +114,7 @@ def test_a_word_longer_than_the_model_reads_is_counted(tokenizer):
 def test_a_text_is_the_same_alone_and_in_any_batch(tokenizer, monkeypatch):
     tagger = open_predictor(saved(), tokenizer, CPU)
     with torch.no_grad():  # as random weights say the same of every word
-        tagger.model.classifier.bias -= torch.tensor([0.8, 0, 0.2, 0, 0.2])
+        tagger.score.model.classifier.bias -= torch.tensor([0.8, 0, 0.2, 0, 0.2])
     alone = [entities for text in TEXTS for entities in probable(tagger, text)]
     for size in (1, 64, 4096):
         monkeypatch.setattr(tagging, "BATCH_TOKENS", size)
@@ -155,6 +153,6 @@ def test_weights_of_another_kind_are_refused(tokenizer):
 def test_the_order_of_the_labels_is_that_of_the_model(tokenizer):
     turned = [*LABELS[1:], "O"]  # O need not be the first
     tagger = known(tokenizer)
-    assert found(Tagger(tagger.model, turned, tokenizer, CPU), "York \u0640 York") == [
+    assert found(Tagger(tagger.score, turned, tokenizer, 32), "York \u0640 York") == [
         [("York", 0, 4, "PER"), ("York", 7, 11, "PER")]  # I-LOC was third; a tatweel has no piece and is O
     ]

@@ -3,6 +3,7 @@
 # Dimensions: B sequences, N tokens of them all, D hidden, C classes.
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from maskline.model.heads import EncoderModel
 from maskline.model.inputs import layout_of, move
 from maskline.model.modes import evaluating
 from maskline.model.settings import ModelParams
-from maskline.tasks.classification.scores import Scorer
 from maskline.tokenization.texts import Packed
 
 if TYPE_CHECKING:
@@ -59,15 +59,18 @@ def logits(model: EncoderModel, texts: Packed, device: torch.device) -> Tensor:
     return scores
 
 
-def scorer(model: EncoderModel, device: torch.device) -> Scorer:
-    """Return what scores a batch by `model`, without dropout."""
+@dataclass(frozen=True)
+class TorchScorer:
+    """A `Scorer` by torch, without dropout."""
+
+    model: EncoderModel
+    device: torch.device
 
     @torch.no_grad()
-    def score(texts: Packed) -> NDArray[np.float32]:
-        with evaluating(model):
-            return logits(model, texts, device).float().softmax(1).cpu().numpy()
-
-    return score
+    def __call__(self, texts: Packed) -> NDArray[np.float32]:
+        """Score a batch."""
+        with evaluating(self.model):
+            return logits(self.model, texts, self.device).float().softmax(1).cpu().numpy()
 
 
 def mean(x: Tensor, layout: Layout) -> Tensor:

@@ -18,7 +18,7 @@ from maskline.finetuning.task import Baseline, Case, Details, Metrics, Pretraine
 from maskline.model.heads import EncoderModel
 from maskline.model.settings import ModelParams
 from maskline.tasks.classification.baselines import majority_accuracy, probe_predictions, tfidf_predictions
-from maskline.tasks.classification.model import ClassificationModel, logits, scorer
+from maskline.tasks.classification.model import ClassificationModel, TorchScorer, logits
 from maskline.tasks.classification.scores import Scorer, probabilities
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.texts import EncodedTexts, Packed, encode_texts
@@ -128,7 +128,7 @@ class Classification:
 
     def predict(self, model: EncoderModel, encoded: LabelledTexts, device: torch.device) -> NDArray[np.float32]:
         """Return the probability of each class for each text, (N, C)."""
-        return self.predict_by(scorer(model, device), encoded)
+        return self.predict_by(TorchScorer(model, device), encoded)
 
     def predict_by(self, score: Scorer, encoded: LabelledTexts) -> NDArray[np.float32]:
         """Return the same, whatever computes a batch."""

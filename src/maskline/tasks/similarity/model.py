@@ -4,6 +4,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from maskline.model.attention import Layout
 from maskline.model.heads import EncoderModel
 from maskline.model.inputs import layout_of, move
 from maskline.model.modes import evaluating
-from maskline.tasks.similarity.pairs import Scorer
 from maskline.tokenization.texts import Packed
 
 _MODULES = "sentence_transformers.models"
@@ -54,15 +54,18 @@ def unit_vectors(model: EncoderModel, texts: Packed, device: torch.device) -> Te
     return F.normalize(model(move(texts.input_ids, device), layout_of(texts.lengths, device)))
 
 
-def scorer(model: EncoderModel, device: torch.device) -> Scorer:
-    """Return what gives vectors by `model`, without dropout."""
+@dataclass(frozen=True)
+class TorchScorer:
+    """A `Scorer` by torch, without dropout."""
+
+    model: EncoderModel
+    device: torch.device
 
     @torch.no_grad()
-    def score(texts: Packed) -> NDArray[np.float32]:
-        with evaluating(model):
-            return unit_vectors(model, texts, device).cpu().numpy()
-
-    return score
+    def __call__(self, texts: Packed) -> NDArray[np.float32]:
+        """Score a batch."""
+        with evaluating(self.model):
+            return unit_vectors(self.model, texts, self.device).cpu().numpy()
 
 
 def contrastive_loss(vectors: Tensor, questions: Tensor, answers: Tensor, among: Tensor, temperature: float) -> Tensor:

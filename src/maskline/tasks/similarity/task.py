@@ -38,7 +38,7 @@ from maskline.tasks.similarity.measures import (
     ranks,
     retrieval,
 )
-from maskline.tasks.similarity.model import SimilarityModel, contrastive_loss, scorer, unit_vectors
+from maskline.tasks.similarity.model import SimilarityModel, TorchScorer, contrastive_loss, unit_vectors
 from maskline.tasks.similarity.pairs import Answers, EncodedPairs, Scorer, all_vectors, encode_pairs, offered
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.texts import EncodedTexts, Packed
@@ -171,7 +171,7 @@ class Similarity:
 
     def predict(self, model: EncoderModel, encoded: LabelledPairs, device: torch.device) -> NDArray[np.float32]:
         """Return the vectors of all texts that differ, (T, D), each of length 1."""
-        return self.predict_by(scorer(model, device), encoded)
+        return self.predict_by(TorchScorer(model, device), encoded)
 
     def predict_by(self, score: Scorer, encoded: LabelledPairs) -> NDArray[np.float32]:
         """Return the same, whatever computes a batch."""
@@ -196,7 +196,7 @@ class Similarity:
         model.encoder = encoder
         texts = encoded.pairs.texts
         rules: list[tuple[str, str, Vectors]] = [
-            ("pretrained", "the encoder as pretrained", all_vectors(scorer(model, pretrained.device), texts)),
+            ("pretrained", "the encoder as pretrained", all_vectors(TorchScorer(model, pretrained.device), texts)),
             ("embeddings", "averaged token embeddings", embedding_vectors(encoder, texts)),
             ("tfidf", "TF-IDF cosine", tfidf_vectors([*train[FIRST], *train[SECOND]], encoded.pairs.spelled)),
         ]

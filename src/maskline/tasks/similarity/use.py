@@ -67,10 +67,10 @@ def open_predictor(saved: "SavedModel", tokenizer: LoadedTokenizer, device: "tor
     Raises:
         UserError: as `load`.
     """
-    from maskline.tasks.similarity.model import scorer
+    from maskline.tasks.similarity.model import TorchScorer
 
     model = load(saved).to(device)
-    return SimilarityPredictor(scorer(model, device), tokenizer, model.encoder.params.max_positions)
+    return SimilarityPredictor(TorchScorer(model, device), tokenizer, model.encoder.params.max_positions)
 
 
 def open_graph(graph: Graph, tokenizer: LoadedTokenizer) -> SimilarityPredictor:

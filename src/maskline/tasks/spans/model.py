@@ -2,6 +2,8 @@
 
 # Dimensions: N tokens of all windows, D hidden.
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -12,7 +14,6 @@ from maskline.model.heads import EncoderModel
 from maskline.model.inputs import layout_of, move
 from maskline.model.modes import evaluating
 from maskline.model.settings import ModelParams
-from maskline.tasks.spans.reading import Scorer
 from maskline.tasks.spans.windows import WindowBatch
 
 
@@ -49,12 +50,15 @@ def log_probabilities(model: EncoderModel, batch: WindowBatch, device: torch.dev
     return of_candidates.masked_fill(absent[..., None], -torch.inf).log_softmax(1)
 
 
-def scorer(model: EncoderModel, device: torch.device) -> Scorer:
-    """Return what scores a batch by `model`, without dropout."""
+@dataclass(frozen=True)
+class TorchScorer:
+    """A `Scorer` by torch, without dropout."""
+
+    model: EncoderModel
+    device: torch.device
 
     @torch.no_grad()
-    def score(batch: WindowBatch) -> NDArray[np.float32]:
-        with evaluating(model):
-            return log_probabilities(model, batch, device).cpu().numpy()
-
-    return score
+    def __call__(self, batch: WindowBatch) -> NDArray[np.float32]:
+        """Score a batch."""
+        with evaluating(self.model):
+            return log_probabilities(self.model, batch, self.device).cpu().numpy()

@@ -20,7 +20,7 @@ from maskline.model.settings import ModelParams
 from maskline.tasks.spans.answers import exact_match, f1
 from maskline.tasks.spans.baselines import first_sentence
 from maskline.tasks.spans.examples import ANSWERS, CONTEXT, QUESTION, STARTS
-from maskline.tasks.spans.model import SpanModel, log_probabilities, scorer
+from maskline.tasks.spans.model import SpanModel, TorchScorer, log_probabilities
 from maskline.tasks.spans.reading import CONFIG, KIND, Answer, Reading, Scorer, answers, score_windows
 from maskline.tasks.spans.windows import ELSEWHERE, WindowBatch, Windows
 from maskline.tokenization.load import LoadedTokenizer
@@ -142,7 +142,7 @@ class Spans:
 
     def predict(self, model: EncoderModel, encoded: Questions, device: torch.device) -> Predictions:
         """Return the most probable answer to each question."""
-        return self.predict_by(scorer(model, device), encoded)
+        return self.predict_by(TorchScorer(model, device), encoded)
 
     def predict_by(self, score: Scorer, encoded: Questions) -> Predictions:
         """Return the same, whatever computes a batch."""

@@ -64,9 +64,9 @@ def open_predictor(saved: "SavedModel", tokenizer: LoadedTokenizer, device: "tor
     Raises:
         UserError: as `load`.
     """
-    from maskline.tasks.spans.model import scorer
+    from maskline.tasks.spans.model import TorchScorer
 
-    return Answers(scorer(load(saved).to(device), device), _reading(saved), tokenizer)
+    return Answers(TorchScorer(load(saved).to(device), device), _reading(saved), tokenizer)
 
 
 def open_graph(graph: Graph, tokenizer: LoadedTokenizer) -> Answers:

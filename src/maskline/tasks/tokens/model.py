@@ -2,6 +2,8 @@
 
 # Dimensions: N tokens of all sequences, M tagged tokens, D hidden, C tags.
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -13,7 +15,7 @@ from maskline.model.heads import EncoderModel
 from maskline.model.inputs import layout_of, move
 from maskline.model.modes import evaluating
 from maskline.model.settings import ModelParams
-from maskline.tasks.tokens.tagging import Scorer, WordBatch
+from maskline.tasks.tokens.tagging import WordBatch
 
 
 class TokenModel(EncoderModel):
@@ -44,12 +46,15 @@ def logits_of(model: EncoderModel, batch: WordBatch, device: torch.device) -> Te
     return logits
 
 
-def scorer(model: EncoderModel, device: torch.device) -> Scorer:
-    """Return what scores a batch by `model`, without dropout."""
+@dataclass(frozen=True)
+class TorchScorer:
+    """A `Scorer` by torch, without dropout."""
+
+    model: EncoderModel
+    device: torch.device
 
     @torch.no_grad()
-    def score(batch: WordBatch) -> NDArray[np.float32]:
-        with evaluating(model):
-            return F.log_softmax(logits_of(model, batch, device).float(), 1).cpu().numpy()
-
-    return score
+    def __call__(self, batch: WordBatch) -> NDArray[np.float32]:
+        """Score a batch."""
+        with evaluating(self.model):
+            return F.log_softmax(logits_of(self.model, batch, self.device).float(), 1).cpu().numpy()

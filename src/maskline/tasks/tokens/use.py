@@ -17,8 +17,8 @@ from maskline.tokenization.texts import Packed
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
     from numpy.typing import NDArray
+    from torch import Tensor
 
     from maskline.model.attention import Layout
     from maskline.model.directory import SavedModel
@@ -93,10 +93,10 @@ def open_predictor(saved: "SavedModel", tokenizer: LoadedTokenizer, device: "tor
     Raises:
         UserError: as `load`.
     """
-    from maskline.tasks.tokens.model import scorer
+    from maskline.tasks.tokens.model import TorchScorer
 
     model = load(saved).to(device).eval()
-    return Tagger(scorer(model, device), _labels(saved), tokenizer, model.encoder.params.max_positions)
+    return Tagger(TorchScorer(model, device), _labels(saved), tokenizer, model.encoder.params.max_positions)
 
 
 def open_graph(graph: Graph, tokenizer: LoadedTokenizer) -> Tagger:
