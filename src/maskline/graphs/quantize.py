@@ -75,7 +75,7 @@ class _Writer:
 
     def _product(self, node: Any) -> None:
         """Write x W + b for rows x, (N, D), as the integers of both, multiplied, times the scales of both."""
-        x, weight, *bias = node.input
+        x, weight, *bias = filter(None, node.input)  # a bias that is left out may be there without a name
         y = node.output[0]
         rows, row_scale = self._row_integers(x)
         integers, scale = self._integers(weight)
@@ -108,9 +108,9 @@ class _Writer:
         table, ids = node.input
         y = node.output[0]
         integers, scale = self._integers(table)
-        chosen = self._node("Gather", [integers, ids], f"{y}_integers")
+        chosen = self._node("Gather", [integers, ids], f"{y}_chosen")
         if self.scheme == "channel":
-            scale = self._node("Gather", [scale, ids], f"{y}_scale")
+            scale = self._node("Gather", [scale, ids], f"{y}_chosen_scale")
             self._node("DequantizeLinear", [chosen, scale], y, axis=0)
         else:
             self._node("DequantizeLinear", [chosen, scale], y)
