@@ -14,6 +14,7 @@ SUBJECTS = (
     "embedding",
     "search",
     "retrieval",
+    "onnx",
     "startup",
     "growth",
     "size",
@@ -22,5 +23,5 @@ SUBJECTS = (
     "sentences",
 )
 """The subjects, in the order of the summary."""
-BY_NAME_ALONE = ("size", "retrieval")
+BY_NAME_ALONE = ("size", "retrieval", "onnx")
 """Subjects that run only when they are named: they take many minutes or data that not all have."""

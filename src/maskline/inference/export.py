@@ -96,7 +96,7 @@ class Exported:
 
 
 @dataclass(frozen=True)
-class _Network:
+class Network:
     """A model with what a graph of it needs."""
 
     directory: Path
@@ -108,6 +108,7 @@ class _Network:
     tokenizer: LoadedTokenizer
 
     def graph(self, content: Any) -> RuntimeGraph:
+        """Return `content`, an `onnx.ModelProto` of this network, ready for use."""
         return RuntimeGraph(self.directory, self.config, self.kind, content.SerializeToString()).open()
 
 
@@ -133,7 +134,7 @@ def export_graph(
     if is_graph(directory):
         raise UserError(f"{directory} is a graph already: name the directory of a model")
     require("onnx", "onnxscript", "onnxruntime")
-    network = _open(directory, encoder)
+    network = open_network(directory, encoder)
     measure = _measure(network, data) if int8 else None  # before the graph, which takes longer
     plain = trace(network.model, network.outputs)
     difference = _difference(network, network.graph(plain))
@@ -150,7 +151,7 @@ def export_graph(
     return Exported(len(raw), difference, quality)
 
 
-def _open(directory: Path, encoder: Path | None) -> _Network:
+def open_network(directory: Path, encoder: Path | None = None) -> Network:
     """Return the model in `directory`; what was trained on an encoder is merged with it where that can be."""
     stage = f"finetune@{directory.name}"
     saved: SavedModel = read(directory, stage, encoder)
@@ -158,12 +159,12 @@ def _open(directory: Path, encoder: Path | None) -> _Network:
     if any(name.startswith(saved.names.mlm) for name in saved.weights):
         pretrained = load_pretraining_model(directory)
         outputs = _pretraining_outputs(pretrained)
-        return _Network(directory, stage, saved.config, pretrained, None, outputs, tokenizer)
+        return Network(directory, stage, saved.config, pretrained, None, outputs, tokenizer)
     kind, use = find_kind(saved.config), use_of(saved.config, directory)
     if isinstance(saved, TunedModel) and saved.tuning.method != "adapters":
         saved = saved.merged()
     network = use.load(saved)
-    return _Network(
+    return Network(
         directory, stage, saved.config, network, kind, lambda *given: use.graph_outputs(network, *given), tokenizer
     )
 
@@ -178,7 +179,7 @@ def _pretraining_outputs(model: PretrainingModel) -> Outputs:
     return outputs
 
 
-def _difference(network: _Network, graph: RuntimeGraph) -> float:
+def _difference(network: Network, graph: RuntimeGraph) -> float:
     """Return the largest difference between the graph and torch, for batches of several shapes.
 
     Torch reads each sequence alone, the graph all of a batch, with padding.
@@ -203,7 +204,7 @@ def _difference(network: _Network, graph: RuntimeGraph) -> float:
 
 
 @torch.inference_mode()
-def _outputs_of(network: _Network, ids: NDArray[np.int64], types: NDArray[np.int64]) -> dict[str, NDArray[np.float32]]:
+def _outputs_of(network: Network, ids: NDArray[np.int64], types: NDArray[np.int64]) -> dict[str, NDArray[np.float32]]:
     """Return what torch computes of one sequence, by the names of the outputs."""
     cpu, model = torch.device("cpu"), network.model
     layout = layout_of(np.array([len(ids)]), cpu)
@@ -235,7 +236,7 @@ class _Measure:
         return vectors
 
 
-def _measure(network: _Network, data: Path | None) -> _Measure:
+def _measure(network: Network, data: Path | None) -> _Measure:
     """Return what int8 is measured by: of a task its validation split, else texts.
 
     Raises:
@@ -270,7 +271,7 @@ def _measure(network: _Network, data: Path | None) -> _Measure:
     )
 
 
-def _texts(network: _Network, data: Path) -> EncodedTexts:
+def _texts(network: Network, data: Path) -> EncodedTexts:
     if not data.exists():
         raise UserError(f"{data} is missing, and int8 is measured on texts: name files of them with --data")
     documents = read_documents(find_files([data]), Columns())
@@ -278,7 +279,7 @@ def _texts(network: _Network, data: Path) -> EncodedTexts:
     return encode_texts(texts, network.tokenizer, network.model.encoder.params.max_positions)
 
 
-def _quantized(network: _Network, plain: Any, measure: _Measure) -> tuple[Any, Quality]:
+def _quantized(network: Network, plain: Any, measure: _Measure) -> tuple[Any, Quality]:
     """Return the better graph in int8 of those that are good enough, and what it is.
 
     Raises:
@@ -303,7 +304,7 @@ def _quantized(network: _Network, plain: Any, measure: _Measure) -> tuple[Any, Q
     return max(good, key=lambda pair: pair[1].cosine)
 
 
-def _write(network: _Network, out: Path, raw: bytes, difference: float, quality: Quality | None) -> None:
+def _write(network: Network, out: Path, raw: bytes, difference: float, quality: Quality | None) -> None:
     flags = cpu_flags()
     manifest = read_manifest(network.directory, network.stage)
     fresh_directory(out)
