@@ -55,7 +55,7 @@ def test_a_share_that_is_whole_is_not_computed_again(model, tmp_path, monkeypatc
     expected = contents(tmp_path / "out")
     embed(model, tmp_path, Share(0, 2))
     with monkeypatch.context() as patched:
-        patched.setattr("maskline.inference.vectors.embed", None)  # nothing can be computed
+        patched.setattr("maskline.inference.vectors.embed_by", None)  # nothing can be computed
         with pytest.raises(TypeError):
             embed(model, tmp_path, Share(1, 2))
         assert embed(model, tmp_path, Share(0, 2)) is None

@@ -46,7 +46,9 @@ def test_a_task_in_int8_is_measured_on_its_validation_split(call, monkeypatch):
     monkeypatch.setattr(library, "MOST_BYTES", 0.9)  # of so small a model the graph itself is a large part
     code, output, errors = call(export, str(model), "--onnx", "--int8")
     assert code == 0, errors
-    (block,) = [block for block in re.findall(r"^```text\n(.*?)^```", README, re.M | re.S) if "int8" in block]
+    (block,) = [
+        block for block in re.findall(r"^```text\n(.*?)^```", README, re.MULTILINE | re.DOTALL) if "int8" in block
+    ]
     assert re.fullmatch(re.sub(r"[\d,]*\d", r"[\\d,]+", block.replace("(", r"\(").replace(")", r"\)")), output)
     _, second = output.splitlines()
     quality = read_json(Path("data/models/sentiment-int8/manifest.json"))["quality"]
