@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from maskline.core.errors import UserError
 from maskline.examples.batches import by_length
 from maskline.finetuning.use import Graph, token_means
 from maskline.inference.typed import encode_typed
@@ -134,10 +133,6 @@ def token_vectors(
     from maskline.model.modes import evaluating
 
     encoding = encode_typed(tokenizer, encoder.params.max_positions, text, second)
-    sequences = set(encoding.sequence_ids)
-    for number, name in enumerate(["text"] if second is None else ["first text", "second text"]):
-        if number not in sequences:
-            raise UserError(f'the {name} has no token: give one, as in "a crane is flying"')
     ids, types = np.array(encoding.ids, np.int64), np.array(encoding.type_ids, np.int64)
     with torch.inference_mode(), evaluating(encoder):
         x = encoder(move(ids, device), move(types, device), layout_of(np.array([len(ids)]), device))

@@ -19,7 +19,7 @@ def encode_typed(tokenizer: LoadedTokenizer, longest: int, text: str, second: st
     """Return [CLS] text [SEP], or [CLS] text [SEP] second [SEP], as typed on a command line; [MASK] in it is the token.
 
     Raises:
-        UserError: there are more than `longest` tokens, or a text came as bytes that are not UTF-8.
+        UserError: a text has no token, they are more than `longest`, or a text came as bytes that are not UTF-8.
     """
     if has_half_character(text + (second or "")):
         raise UserError("the text is not UTF-8: check the encoding of the terminal")
@@ -27,4 +27,7 @@ def encode_typed(tokenizer: LoadedTokenizer, longest: int, text: str, second: st
     if len(encoding.ids) > longest:
         subject = "text has" if second is None else "pair has"
         raise UserError(f"the {subject} {len(encoding.ids)} tokens and the model reads at most {longest}: shorten it")
+    for number, name in enumerate(["text"] if second is None else ["first text", "second text"]):
+        if number not in encoding.sequence_ids:
+            raise UserError(f'the {name} has no token: give one, as in "a crane is flying"')
     return encoding

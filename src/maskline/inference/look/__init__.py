@@ -1,0 +1,1 @@
+"""A page that shows what a model does to a text: its attention, its guesses, its vectors."""
