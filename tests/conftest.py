@@ -35,8 +35,6 @@ def pytest_collection_modifyitems(items):
 
 def pytest_collection_finish():
     """Spare collections of garbage what all tests have imported: a run that changes its data collects at once."""
-    import hypothesis  # noqa: F401  # loaded later, it misses who holds what trio registers, and warns
-
     gc.collect()
     gc.freeze()
 

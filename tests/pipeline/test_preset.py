@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from maskline.core.errors import UserError
 from maskline.settings.files import merge, read_yaml
 from maskline.settings.params import PARAMS, load
-from maskline.settings.presets import _overrides, _render, flags, summary
+from maskline.settings.presets import _overrides, _render, flags, load_presets, summary
 
 ROOT = Path(__file__).parents[2]
 PRESETS = sorted((ROOT / "presets").glob("*.yaml"))
@@ -62,7 +62,7 @@ def test_every_preset_is_a_difference_that_dvc_reads_back(path, tmp_path):
     ).stdout.split()
     assert printed[::2] == ["-S"] * (len(printed) // 2)
     assert through_dvc(printed[1::2], tmp_path) == expected(preset)
-    assert load(tmp_path / PARAMS) != load(ROOT / PARAMS)
+    assert load(tmp_path / PARAMS) == load_presets(path, reference=ROOT / PARAMS) != load(ROOT / PARAMS)
 
 
 def test_a_preset_switches_tasks_on_and_off(tmp_path):

@@ -1,13 +1,14 @@
 """Presets: named experiments, each a small difference to params.yaml, as flags of `dvc exp run`."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from maskline.core.errors import UserError, quoted
 from maskline.settings.files import merge, read_yaml
-from maskline.settings.params import PARAMS, TASKS, parse, task_files
+from maskline.settings.params import PARAMS, TASKS, Params, parse, task_files
 
 # Hydra, whose grammar `-S` follows, reads these as text without quotes.
 _BARE = re.compile(r"(?!(?:true|false|null|nan|inf)$)[a-z][\w./-]*", re.ASCII | re.IGNORECASE)
@@ -40,6 +41,48 @@ def flags(*paths: Path, reference: Path = PARAMS) -> list[str]:
         UserError: a file is no YAML or changes nothing, the changed parameters are not acceptable, or a key or a
             value cannot pass through a shell.
     """
+    path, applied = Path(" and ".join(map(str, paths))), _apply(paths, reference)
+    return [
+        flag
+        for override in (
+            *_overrides(applied.content, applied.own, "", path),
+            *_switches(applied.content[TASKS], applied.params.tasks),
+            *(
+                override
+                for name, file in applied.files.items()
+                for override in _overrides(file, applied.others.get(_file(name), {}), f"{_file(name)}:", path)
+            ),
+        )
+        for flag in ("-S", override)
+    ]
+
+
+def load_presets(*paths: Path, reference: Path = PARAMS) -> Params:
+    """Return the parameters in `reference` with the changes of preset files; of several, a later one has the last word.
+
+    Raises:
+        UserError: as in `flags`.
+    """
+    return _apply(paths, reference).params
+
+
+@dataclass(frozen=True)
+class _Applied:
+    """What presets change."""
+
+    params: Params
+    """With the changes."""
+    content: dict[str, Any]
+    """That of params.yaml, without them."""
+    files: dict[str, Any]
+    """Those of the tasks that are switched on, without them."""
+    own: dict[str, Any]
+    """The keys of params.yaml that differ, but for the tasks."""
+    others: dict[str, Any]
+    """What differs in the settings file of each task, by its path."""
+
+
+def _apply(paths: Sequence[Path], reference: Path) -> _Applied:
     content, difference = read_yaml(reference), dict[str, Any]()
     for path in paths:
         one = _difference(path, reference)
@@ -51,26 +94,14 @@ def flags(*paths: Path, reference: Path = PARAMS) -> list[str]:
         changed[TASKS] = difference[TASKS]
     files = task_files(changed, reference)
     others = {key: value for key, value in difference.items() if _is_file(key)}
-    parse(
+    params = parse(
         changed,
         {name: merge(file, others.get(_file(name))) if _file(name) in others else file for name, file in files.items()},
         path,
     )
     if unused := [key for key in others if key not in map(_file, files)]:
         raise UserError(f"{path}: {unused[0]} belongs to no task that is switched on: add it to `tasks`")
-    return [
-        flag
-        for override in (
-            *_overrides(content, own, "", path),
-            *_switches(content[TASKS], changed[TASKS]),
-            *(
-                override
-                for name, file in files.items()
-                for override in _overrides(file, others.get(_file(name), {}), f"{_file(name)}:", path)
-            ),
-        )
-        for flag in ("-S", override)
-    ]
+    return _Applied(params, content, files, own, others)
 
 
 def _difference(path: Path, reference: Path) -> dict[str, Any]:
