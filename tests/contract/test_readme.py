@@ -58,6 +58,8 @@ VERIFIED = {
     "python -m pipeline.results": RUN,
     'python -m pipeline.encode "a crane is flying"': RUN,
     'python -m pipeline.encode "a crane driver came" "he just left"': RUN,
+    'python -m pipeline.look "a crane is flying"': RUN,
+    'python -m pipeline.look "a crane is flying" "he just left" --beside data/models/sentiment': RUN,
     "python -m pipeline.embed data/models/pretrained data/corpus --normalize": RUN,
     "python -m pipeline.index --hnsw": RUN,
     'python -m pipeline.search "the capital of a kingdom" --method bm25 --k 3': RUN,
@@ -182,6 +184,8 @@ def test_a_command_runs(command, project):
         assert re.fullmatch(r"[\d,]+ vectors of \d+ numbers in data/(vectors|index)\n", done.stdout)
     elif "pipeline.search" in command:
         assert re.match(r"(\d\. .+ \(\d+\.\d{4}\)\n   .+\n){1,3}", done.stdout)
+    elif "pipeline.look" in command:
+        assert done.stdout == "look.html\n"
     elif "encode" in command:
         assert "[CLS]" in done.stdout
     elif "mlm-only" in command:
