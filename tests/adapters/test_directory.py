@@ -73,7 +73,11 @@ def tuning(method="lora", **changes):
 @pytest.fixture(name="root", scope="module")
 def _root(tmp_path_factory):
     """A tokenizer, and a pretrained model of each architecture."""
-    root = tmp_path_factory.mktemp("encoders")
+    return write_pretrained(tmp_path_factory.mktemp("encoders"))
+
+
+def write_pretrained(root):
+    """Write a tokenizer, and a pretrained model of each architecture, to the folder `root`; return it."""
     tokenizer = write_tokenizer(root / "tokenizer")
     for name, shape in SHAPES.items():
         model = randomized(PretrainingModel(shape, VOCAB_SIZE), seed=3)

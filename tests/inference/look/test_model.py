@@ -5,7 +5,10 @@ import transformers
 
 from maskline.core.errors import UserError
 from maskline.inference.look import model as look_model
+from maskline.inference.look.inside import look_inside
 from maskline.inference.look.model import look_at, open_model, principal_places, random_weights
+from maskline.model.attention import Layout
+from tests.adapters.test_directory import METHODS, SHAPES, write_pretrained, written
 
 TEXT, SECOND = "w5 w6 w7 w6", "w8 w9"
 
@@ -172,3 +175,24 @@ def test_what_is_no_model_is_refused(models, tmp_path):
         open_model(tmp_path / "nothing")
     with pytest.raises(UserError, match=r"config\.json is missing"):
         open_model(models / "tokenizer")
+
+
+@pytest.mark.parametrize("method", ["lora", "houlsby"])
+@pytest.mark.parametrize("architecture", SHAPES)
+def test_what_was_trained_on_an_encoder_is_shown_at_work_on_it(tmp_path, architecture, method):
+    write_pretrained(tmp_path)
+    model = written(tmp_path, tmp_path / "x", params=METHODS[method], architecture=architecture)
+    opened = open_model(tmp_path / "x")
+    look, untrained, base = look_at(
+        [opened, random_weights(opened), open_model(tmp_path / architecture)], TEXT, None, 5
+    )
+    ids, types = torch.tensor(look.input_ids), torch.tensor(look.token_type_ids)
+    last = look_inside(opened.model.encoder, look.input_ids, look.token_type_ids, torch.device("cpu")).vectors[-1]
+    with torch.no_grad():
+        expected = model.encoder(ids, types, Layout.of(torch.tensor([len(ids)])))
+    assert np.abs(last - expected.numpy()).max() < 1e-5
+    assert np.abs(look.attention.sum(-1) - 1).max() < 1e-5
+    assert np.abs(look.attention - base.attention).max() > 0.01
+    assert np.abs(look.attention - untrained.attention).max() > 0.01
+    assert look.filled is None
+    assert base.filled is not None

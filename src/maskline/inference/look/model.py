@@ -17,6 +17,7 @@ from maskline.core.errors import UserError
 from maskline.evaluation.masks import mask_probabilities, ranking
 from maskline.examples.batches import PretrainingBatch
 from maskline.inference.look.inside import look_inside
+from maskline.inference.predict import open_saved
 from maskline.inference.typed import encode_typed
 from maskline.model.heads import EncoderModel, PretrainingModel
 from maskline.model.modes import evaluating
@@ -96,12 +97,14 @@ class Look:
 def open_model(directory: Path) -> Opened:
     """Return the model in `directory`, pretrained, fine-tuned or imported; of heads, those of pretraining.
 
+    What was trained on an encoder that stays as it is works on that encoder.
+
     Raises:
-        UserError: the directory is incomplete or damaged, or holds adapters, which are no whole model.
+        UserError: the directory is incomplete or damaged, or stands on another encoder.
     """
-    saved = read(directory, "pretrain")
+    saved, tokenizer = read(directory, "pretrain"), load_tokenizer(directory)
     if isinstance(saved, TunedModel):
-        saved = saved.merged()
+        return Opened(str(directory), open_saved(saved, directory, CPU).model, tokenizer, tells_pairs=False)
     names, has = saved.names, tuple(saved.weights)
     tells_pairs = any(name.startswith(names.nsp) for name in has)
     if any(name.startswith(names.mlm) for name in has):
@@ -111,12 +114,13 @@ def open_model(directory: Path) -> Opened:
         model = EncoderModel(saved.params, saved.vocab_size)
         heads = [name for name in has if not name.startswith(names.encoder)]
         saved.copy_into(model, may_lack=names.pooler, may_leave=heads)
-    return Opened(str(directory), model, load_tokenizer(directory), tells_pairs)
+    return Opened(str(directory), model, tokenizer, tells_pairs)
 
 
 def random_weights(opened: Opened) -> Opened:
     """Return the same network with weights that nothing trained; always the same ones."""
-    model = type(opened.model)(opened.model.encoder.params, opened.model.encoder.vocab_size)
+    encoder, heads = opened.model.encoder, isinstance(opened.model, PretrainingModel)
+    model = (PretrainingModel if heads else EncoderModel)(encoder.params, encoder.vocab_size)
     model.reset(torch.Generator().manual_seed(0))
     return replace(opened, name="random weights", model=model)
 

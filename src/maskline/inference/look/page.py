@@ -18,6 +18,8 @@ from maskline.inference.look.model import Filled, Guess, Look
 
 PAGE_BYTES = 2_000_000
 """Most bytes of a page: it can be mailed."""
+LONG = 140
+"""Characters of a text above which it is no title."""
 _STEPS = 65535
 _FOLDER = Path(__file__).parent
 
@@ -32,7 +34,9 @@ def page(looks: Sequence[Look], text: str, second: str | None = None) -> str:
     same = all(look.tokens == looks[0].tokens for look in looks)
     html = Template((_FOLDER / "page.html").read_text(encoding="utf-8")).substitute(
         title=escape(printable(f"{text[:60]} - maskline")),
-        texts="\n".join(f'<p class="text" dir="auto">{escape(printable(one))}</p>' for one in texts),
+        texts="\n".join(
+            f'<p class="text{" long" if len(one) > LONG else ""}" dir="auto">{_shown(one)}</p>' for one in texts
+        ),
         tokens=_tokens(looks[:1] if same else looks, texts),
         attention=_panels("attention", looks, partial(_attention, texts=texts)),
         masked=_panels("masked", looks, _masked),
