@@ -112,7 +112,9 @@ def test_a_fresh_process_loads_it_and_sentence_transformers_and_finetuning_do(mi
 
         theirs = SentenceTransformer(str(directory), device="cpu").encode(["w12 w40", "w9"])
     opened = open_encoder(directory, CPU)
-    assert embed(opened.encoder, opened.tokenizer, ["w12 w40", "w9"], CPU).vectors == pytest.approx(theirs, abs=1e-5)
+    assert embed(load_encoder(directory), opened.tokenizer, ["w12 w40", "w9"], CPU).vectors == pytest.approx(
+        theirs, abs=1e-5
+    )
     saved = read_model(directory, "distill")
     classifier = ClassificationModel(saved.params, saved.vocab_size, 2, 0.0)
     load_pretrained(classifier, directory, mine / "tokenizer", "distill")
@@ -139,7 +141,7 @@ def test_the_loss_is_the_distance_to_what_the_teacher_says_however_a_step_is_cut
     assert losses[3] == pytest.approx(losses[8], rel=1e-5)
     rows = made.examples(step)
     opened = open_encoder(mine / "start", CPU)
-    found = embed(opened.encoder, opened.tokenizer, [sentences[row] for row in rows], CPU).vectors
+    found = embed(load_encoder(mine / "start"), opened.tokenizer, [sentences[row] for row in rows], CPU).vectors
     wanted = vectors[rows].astype(np.float32) @ reduction(vectors, 16)
     cosines = (found * wanted).sum(1) / np.linalg.norm(found, axis=1) / np.linalg.norm(wanted, axis=1)
     assert losses[8] == pytest.approx((1 - cosines).sum(), rel=1e-4)

@@ -12,6 +12,7 @@ from maskline.distillation import teacher as module
 from maskline.distillation.teacher import read_sentences, reduction, teacher_vectors, write_sentences
 from maskline.inference.embedding import embed
 from maskline.inference.vectors import open_encoder
+from maskline.model.directory import load_encoder
 from tests.distillation.conftest import write_corpus
 from tests.training.runs import CPU
 
@@ -63,7 +64,7 @@ def test_vectors_are_those_of_the_teacher_and_computed_once(mine, tmp_path, monk
 
     found = vectors()
     sentences = read_sentences(tmp_path / "sentences", "train")
-    expected = embed(teacher.encoder, teacher.tokenizer, sentences, CPU).vectors
+    expected = embed(load_encoder(mine / "teacher"), teacher.tokenizer, sentences, CPU).vectors
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     assert found.shape == (len(sentences), 24)
     assert np.abs(found - expected).max() < 1e-3

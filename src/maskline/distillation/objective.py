@@ -14,8 +14,8 @@ from maskline.examples.batches import microbatch_slices
 from maskline.finetuning.objective import ExamplesInOrder
 from maskline.pretraining.settings import PretrainParams
 from maskline.tasks.similarity.measures import correlations
-from maskline.tasks.similarity.model import SimilarityModel
-from maskline.tasks.similarity.pairs import all_vectors, unit_vectors
+from maskline.tasks.similarity.model import SimilarityModel, TorchScorer, unit_vectors
+from maskline.tasks.similarity.pairs import all_vectors
 from maskline.tokenization.texts import EncodedTexts, Packed
 from maskline.training import distributed
 from maskline.training.loop import Metrics
@@ -94,7 +94,7 @@ class DistillationObjective(ExamplesInOrder):
         Beside the loss: how the student's cosine of each sentence and the next one goes with the teacher's, all of its
         numbers taken.
         """
-        found = all_vectors(self.model, self.validation.texts, self.device)
+        found = all_vectors(TorchScorer(self.model, self.device), self.validation.texts)
         teacher = self.validation.vectors.astype(np.float32)
         loss = float(1 - (found * unit(teacher @ self.reduced)).sum(1).mean())
         pairs = (np.einsum("nd,nd->n", part[:-1], part[1:]) for part in (teacher, found))

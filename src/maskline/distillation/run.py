@@ -115,7 +115,7 @@ def distill(
             return
         best = result.progress.best_row()
         model.load_state_dict(result.best_weights)
-        _export(model, settings, paths, teacher, best, identity)
+        _export(model, settings, paths, best, identity)
         write_csv(paths.reports / "train.csv", result.progress.train, objective.train_columns, missing=GAP)
         write_csv(
             paths.reports / "validation.csv", result.progress.validation, objective.validation_columns, missing=GAP
@@ -190,14 +190,15 @@ def _export(
     model: SimilarityModel,
     settings: DistillationSettings,
     paths: Paths,
-    teacher: OpenEncoder,
     metrics: Metrics,
     identity: dict[str, Any],
 ) -> None:
     manifest = read_manifest(Path(settings.distill.teacher), "imported@encoder")
     origin: Mapping[str, Any] = manifest.get("origin", {})
     data = data_table(read_manifest(paths.corpus, "fetch"))
-    shape, taught = model.encoder.params, teacher.encoder.params
+    shape, read = model.encoder.params, read_shape(Path(settings.distill.teacher))
+    assert read is not None, "every directory of a model, and of a graph, has a config"
+    taught = read[0]
     start = "the weights of pretraining" if settings.distill.init_from else "random weights"
     note = (
         f"An encoder that gives a sentence a vector, the mean over its tokens, as a teacher of {taught.layers} layers "
