@@ -142,10 +142,12 @@ CASES = {
     ),
     "It is so if:\n# it is even;\n# it is [[prime number|prime]];\n": "",
     "It is so if:\n# it is even;\n# it is [[prime]]\n# it is two.\nAfter.": "After.",
+    "It has:\n* a root,\n* a stem, and\n* a leaf.": "It has:\na root, a stem, and a leaf.",
     # a table and a formula are announced as well
     "One. The rest is as follows:\n{|\n| a || b\n|}\nAfter.": "One.\nAfter.",
     "{|\n| a\n|}\nText.\n{|\n| b\n|}\n* Yes.\n": "Text.\nYes.",
     "One. The mean is\n:<math>\\frac{1}{n}</math>\nAfter.": "One.\nAfter.",
+    "One. The sum is\n: <math>\\sum x</math>\nwhere ''x'' is real. The end.\n\nnow small.": "One.\nThe end.\nnow small.",
     "One. The mean is:\n{|\n| a\n|}\n* It is a line that is as long as a sentence, and it stays.": (
         "One. The mean is:\nIt is a line that is as long as a sentence, and it stays."
     ),
@@ -247,9 +249,9 @@ def test_items_that_lack_a_word_are_no_sentences():
 
 
 def test_sentences_that_go_are_counted_by_their_reason():
-    page = "One. It was {{x}} by Dr. Watson of B. Street. Two.\n\nA &amp;amp;lt; beta. Three. They are:\n* [[One]]\n\nFour."
+    page = "It stood. It was {{x}} by Dr. Watson of B. Street. Others came.\n\nA &amp;amp;lt; beta. It fell. They are:\n* [[One]]\n\nIt went."
     shown, _, counts = prose("Title", page, EN, "en")
-    assert shown == "One. Two.\nThree.\nFour."
+    assert shown == "It stood. Others came.\nIt fell.\nIt went."
     assert counts == {"repaired": 1, "kept": 4, "holes": 1, "marked_up": 1, "announcements": 1, "items": 1}
 
 

@@ -12,7 +12,7 @@ _HIDDEN = (
 _OPAQUE = re.compile(rf"<!--|<(/?)({'|'.join(_SHOWN + _HIDDEN)})\b([^<>]*)>", re.IGNORECASE)
 _MARK = re.compile(r"[\[\]{}|<>'*#:;=_~\\^!-]")
 _MOLECULE = re.compile(r"[A-Z][A-Za-z0-9()]*")
-_POINTS = ".,;،؛。，、；"
+_POINTS = ".,;،؛۔।。，、；"
 _NAMED = re.compile(r"\bname\s*=", re.IGNORECASE)
 _FORMULA = re.compile(r"[^\W_]|[\w\s+\-=(),.*/!%:;°′'≤≥≈≠±×·∞∈∪∩→]*")
 

@@ -70,6 +70,15 @@ _LIST, _INDENTED = "*#", ":;"
 """Beginnings of list items, and of definitions and indented lines."""
 _ANNOUNCE = (":", "：")
 _GOES_ON = (";", ",", "；", "，", "、", "؛", "،")
+_CONJUNCTION = re.compile(
+    r"\s(?:and|or|and/or|und|oder|et|ou|y|e|o|u|и|или|і|й|та|або|en|of|och|eller|og|i|oraz|lub|a|ve|veya|και|ή|ja|tai|és|vagy|"
+    r"și|sau|и/или|va|yoki|dan|atau|và|hoặc|و|أو|یا|اور|और|या)$"
+)
+"""The end of the last but one part of a sentence over several items."""
+_WIDE_JOINT = re.compile(
+    r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff01-\uffef])\n(?=[\u3000-\u30ff\u3400-\u9fff\uff01-\uffef])"
+)
+"""A line break where Chinese and Japanese have no space."""
 _TABLE = f"\n\n*{HOLE}\n\n"
 """Stands for a table: an item without text, which a sentence may announce."""
 _FOOTNOTE = re.compile(r"\[(?<=[.,;:!?،؛؟۔।。，、；：！？]\[)\d{1,3}\]")
@@ -134,6 +143,7 @@ class _Kept:
         self._cut = False  # whether the item before was left out
         self._series: list[str] = []  # the items before, if all of them are short parts of one sentence
         self._announced = False  # whether the last paragraph announces what was left out so far
+        self._formula = False  # whether a formula on its own line was left out before
 
     def add(self, paragraph: str, marker: str) -> None:
         """Add a paragraph or, with a `marker`, an item of a list."""
@@ -146,6 +156,11 @@ class _Kept:
         if " " not in cleaned and 2 * sum(map(str.isalnum, cleaned)) < len(cleaned):  # signs, and no word
             self._counts["items"] += 1
             cleaned = ""
+        if self._formula and _is_small(cleaned[:1]):  # "where x is real.": the rest of the sentence of the formula
+            _, *others = _sentences(cleaned, self._language)
+            self._counts["rests"] += 1
+            cleaned = "".join(others).strip()
+        self._formula = False
         self._keep(cleaned)
 
     def _add_item(self, item: str, marker: str) -> None:
@@ -155,12 +170,14 @@ class _Kept:
         first = not self._cut or bool(self._series)  # nothing before it is lost
         if len(cleaned) >= MIN_ITEM or (_ENDS.search(cleaned) and (first or marker not in _LIST)):
             self._counts["items"] -= len(self._series)
-            self._keep(" ".join((*self._series, cleaned)))
+            self._keep(_joined([*self._series, cleaned]))
         else:
             self._counts["items"] += bool(cleaned) or (short and counts["holes"] > 0)
             self._announced = self._announced or (not self._cut and self._is_announcement(item, marker))
-            self._series = [*self._series, cleaned] if first and cleaned.endswith(_GOES_ON) else []
+            goes_on = cleaned.endswith(_GOES_ON) or _CONJUNCTION.search(cleaned)
+            self._series = [*self._series, cleaned] if first and goes_on else []
             self._cut = self._cut or item != HOLE  # a table is no item
+            self._formula = marker in _INDENTED and item[:1] == HOLE
         if short:
             self._counts["repaired"] += counts["repaired"]
 
@@ -190,6 +207,11 @@ class _Kept:
         if self._announced:
             self._drop_announcement()
         return "\n".join(self._paragraphs)
+
+
+def _is_small(letter: str) -> bool:
+    """Return whether `letter` is a small one of a script that begins sentences with capitals, as Georgian does not."""
+    return letter.islower() and not "\u10d0" <= letter <= "\u10ff"
 
 
 def without_leftovers(text: str, language: str) -> tuple[str, Counter[str]]:
@@ -367,7 +389,7 @@ def _paragraphs(text: str, counts: Counter[str]) -> Iterator[tuple[str, str]]:
             lines.append(line)
             continue
         if lines:
-            yield " ".join(lines), ""
+            yield _joined(lines), ""
             lines = []
         if heading := _HEADING.fullmatch(line):
             if len(heading[1]) <= 2:
@@ -376,7 +398,12 @@ def _paragraphs(text: str, counts: Counter[str]) -> Iterator[tuple[str, str]]:
         elif line and not in_appendix and not _ROW.match(line):
             yield line.lstrip("*#:;-! "), line[0] if line[0] in _LIST + _INDENTED else ""
     if lines:
-        yield " ".join(lines), ""
+        yield _joined(lines), ""
+
+
+def _joined(lines: list[str]) -> str:
+    text = "\n".join(lines)
+    return (text if text.isascii() else _WIDE_JOINT.sub("", text)).replace("\n", " ")
 
 
 def _cleaned(paragraph: str, language: str, counts: Counter[str]) -> str:
@@ -415,5 +442,5 @@ def _sentences(text: str, language: str) -> list[str]:
     return found
 
 
-_WORD = "\u1e8c\u1e8d"
-"""Stands for a hole where sentences are split: a capital, as of a name, and a small letter, as no abbreviation has."""
+_WORD = "\u1e8c" + 9 * "\u1e8d"
+"""Stands for a hole where sentences are split: a long word with a capital, as a name has and no abbreviation."""
