@@ -143,6 +143,8 @@ CASES = {
     "It is so if:\n# it is even;\n# it is [[prime number|prime]];\n": "",
     "It is so if:\n# it is even;\n# it is [[prime]]\n# it is two.\nAfter.": "After.",
     "It has:\n* a root,\n* a stem, and\n* a leaf.": "It has:\na root, a stem, and a leaf.",
+    # a bold line is a heading
+    "Text.\n\n'''Traffic'''\n* It has [[road]]s.\n* Road\n'''It ends.'''\n\n'''A''' '''b'''\n": "Text.\nIt has roads.\nIt ends.\nA b",
     # a table and a formula are announced as well
     "One. The rest is as follows:\n{|\n| a || b\n|}\nAfter.": "One.\nAfter.",
     "{|\n| a\n|}\nText.\n{|\n| b\n|}\n* Yes.\n": "Text.\nYes.",

@@ -46,6 +46,8 @@ _EXTERNAL = re.compile(
 _ADDRESS = re.compile(r"\b(?:https?|ftp)://[^\s\[\]<>\"|»”،؛]+", re.IGNORECASE)
 _BEFORE_BOLD = re.compile(rf"^(?:[ \t]*{UNKNOWN})+[ \t]*(?=''')", re.MULTILINE)
 """Unknown templates before the bold title that begins an article: boxes and notes about the page."""
+_BOLD_LINE = re.compile(r"\n'''(?=[^'\n]{1,60}'''[ \t]*\n)")
+"""The beginning of a line that is bold as a whole: a heading, as `;` makes one."""
 _QUOTES = re.compile(r"''+")
 _SUPERSCRIPT = re.compile(r"<sup\b[^<>]*>([^<>]{1,8})</sup\s*>", re.IGNORECASE)
 _HIDDEN = re.compile(r"<span\b[^<>]*display:\s*none[^<>]*>[^<>]*</span\s*>", re.IGNORECASE)
@@ -176,7 +178,7 @@ class _Kept:
             self._announced = self._announced or (not self._cut and self._is_announcement(item, marker))
             goes_on = cleaned.endswith(_GOES_ON) or _CONJUNCTION.search(cleaned)
             self._series = [*self._series, cleaned] if first and goes_on else []
-            self._cut = self._cut or item != HOLE  # a table is no item
+            self._cut = self._cut or (item != HOLE and marker != ";")  # a table and a heading are no items
             self._formula = marker in _INDENTED and item[:1] == HOLE
         if short:
             self._counts["repaired"] += counts["repaired"]
@@ -346,6 +348,7 @@ def _inline(text: str, variants: tuple[str, ...]) -> str:
     if "://" in text:
         text = _ADDRESS.sub(HOLE, text)
     text = _FOOTNOTE.sub("", text)
+    text = _BOLD_LINE.sub("\n;", text)
     text = _QUOTES.sub(lambda marks: "'" if len(marks[0]) in {4, 6} else "", text)  # in l''''été'' one of them is text
     text = _untagged(converted(text, variants))
     if "&" in text:
