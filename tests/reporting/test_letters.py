@@ -6,7 +6,7 @@ from matplotlib.font_manager import fontManager
 from matplotlib.text import Text
 
 from maskline.reporting.letters import FONT, NOTE, show_letters
-from maskline.reporting.style import inches, save, theme
+from maskline.reporting.style import Label, inches, label_right, save, theme
 
 
 @pytest.fixture(name="install")
@@ -88,3 +88,10 @@ def test_the_width_is_that_of_what_is_shown(install):
         assert spelled == pytest.approx(inches(["\\u6b63\\u9762"], 10))
         install("Bb", "正面")
         assert inches(["正面"], 10) == pytest.approx(2 * 10 / 72, rel=0.1)
+
+
+def test_labels_beside_a_plot_have_their_letters_before_they_are_moved_apart():
+    with theme():
+        figure = plotted("b")
+        label_right({figure.axes[0]: [Label("正面", 0.5, "black")]})
+    assert "\\u6b63\\u9762" in shown(figure)

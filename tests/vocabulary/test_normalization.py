@@ -109,7 +109,10 @@ def test_ascii_digits_are_those_of_every_script():
 
 
 def test_greek_sigma_is_final_at_the_end_of_a_word():
-    assert normalize("ΟΔΟΣ ΣΟΦΌΣ. Σ ΣΑΣ, ΤΟΥΣ ΟΔΟΣ\u0301 ΟΔΟΣ-Α", "el") == "οδος σοφός. σ σας, τους οδος\u0301 οδος-α"
+    assert (
+        normalize("ΟΔΟΣ ΣΟΦΌΣ. Σ ΣΑΣ, ΤΟΥΣ ΟΔΟΣ\u0301 ΟΣ\u0301Α ΟΔΟΣ-Α", "el")
+        == "οδος σοφός. σ σας, τους οδος\u0301 οσ\u0301α οδος-α"
+    )
     assert normalize("ΟΔΟΣ ὈΔΥΣΣΕΎΣ", "en") == "οδος ὀδυσσεύς"
     assert normalize("ΟΔΟΣ", "el", lowercase=False) == "ΟΔΟΣ"
 

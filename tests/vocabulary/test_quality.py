@@ -8,6 +8,7 @@ from maskline.vocabulary.wordpiece import train
 
 def test_figures_against_a_count_by_hand(params):
     tokenizer = LoadedTokenizer(train(lambda: ["one two one two"], params(), "en"))
+    assert measure(tokenizer, ["ñññ one", "one ñññ"])["unk_character_rate"] == 6 / 12
     assert measure(tokenizer, ["one two¡", "one\none ñññ"]) == {
         "vocab_size": tokenizer.vocab_size,
         "words": 5,
