@@ -1,0 +1,1 @@
+"""A model behind an address: what many ask for is gathered into batches."""

@@ -1,0 +1,136 @@
+"""The command: what it says, and how it ends."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+import pipeline.serve
+from maskline.core.errors import UserError
+from maskline.serving.app import Limits, Service
+from maskline.serving.model import ServedModel
+from maskline.serving.server import listen, serve
+from pipeline.cli import run
+from tests.project import ROOT
+from tests.serving.conftest import SECONDS, models, until
+
+
+def start(*arguments, **environment):
+    command = [sys.executable, "-m", "pipeline.serve", *map(str, arguments), "--port", "0"]
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture(name="server")
+def _server(tiny_project, index):
+    with start(models(tiny_project) / "pretrained", "--index", index) as process:
+        yield process
+        process.kill()
+
+
+def test_told_to_stop_under_load_it_answers_what_was_asked(server):
+    line = server.stdout.readline()
+    address = re.fullmatch(r"pretrained at (http://127\.0\.0\.1:\d+) \(embed, fill-mask, search\); .*\n", line)[1]
+    texts = ["the painter sees the river of the city"] * 1_000
+    with httpx.Client(base_url=address, timeout=SECONDS, limits=httpx.Limits(max_connections=None)) as client:
+
+        def arrived():
+            text = client.get("/metrics").text
+            return float(re.search(r"maskline_waiting_tokens ([\d.e+]+)", text)[1])
+
+        assert client.post("/search", json={"query": "a river"}).status_code == 200
+        with ThreadPoolExecutor(12) as pool:
+            asked = [pool.submit(client.post, "/embed", json={"texts": texts}) for _ in range(12)]
+            until(lambda: arrived() > 60_000)
+            server.terminate()
+            answers = [one.result() for one in asked]
+        statuses = [answer.status_code for answer in answers]
+        assert set(statuses) == {200}
+        assert {len(answer.json()["vectors"]) for answer in answers} == {1_000}
+    out, err = server.communicate(timeout=SECONDS)
+    assert (server.returncode, out) == (0, "stopped\n")
+    assert re.fullmatch(r"without predict: .*\n", err)
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(address)
+
+
+def test_ctrl_c_stops_it_as_well(tiny_project):
+    """In the main thread of this process, where a signal left behind would end the tests."""
+    former = signal.getsignal(signal.SIGINT)
+    with listen("127.0.0.1", 0) as listener:
+        service = Service(ServedModel(models(tiny_project) / "sentiment"), None, Limits())
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        serve(service, listener, None, timer.start)
+    assert signal.getsignal(signal.SIGINT) == former
+    assert not service.batcher._thread.is_alive()
+
+
+@pytest.fixture(name="command")
+def _command(monkeypatch, capsys):
+    """Return a function that runs the command up to where clients may ask; it gives exit code, output and errors."""
+
+    def command(*arguments):
+        def served(service, listener, key, started):
+            started()
+            service.close()
+
+        monkeypatch.setattr("maskline.serving.server.serve", served)
+        monkeypatch.setattr(sys, "argv", ["serve", *map(str, arguments), "--port", "0"])
+        with pytest.raises(SystemExit) as stop:
+            run(pipeline.serve.main)
+        return stop.value.code, *capsys.readouterr()
+
+    return command
+
+
+def test_what_cannot_be_served_is_told_in_a_line(command, tiny_project, tmp_path, monkeypatch):
+    model = models(tiny_project) / "sentiment"
+    for arguments, words in (
+        ([tmp_path], f"error: {tmp_path} is no model (manifest.json is missing)"),
+        ([model, "--host", "nowhere.invalid"], "error: nowhere.invalid, port 0: "),
+        ([model, "--index", tmp_path], f"error: {tmp_path} is no index"),
+    ):
+        code, out, err = command(*arguments)
+        assert (code, out) == (1, "")
+        assert err.startswith(words)
+        assert err.count("\n") == 1
+    monkeypatch.setenv("MASKLINE_API_KEY", " ")
+    assert command(model)[2] == "error: MASKLINE_API_KEY is empty: give it a key, or unset it\n"
+
+
+def test_whoever_reaches_it_may_ask_unless_there_is_a_key(command, tiny_project, monkeypatch):
+    arguments = (models(tiny_project) / "sentiment", "--host", "0.0.0.0", "--name", "tweets")  # noqa: S104
+    code, out, err = command(*arguments)
+    assert code == 0
+    assert re.fullmatch(r"tweets at http://0\.0\.0\.0:\d+ \(embed, predict\); Ctrl-C stops it\nstopped\n", out)
+    assert "whoever reaches 0.0.0.0 may ask: MASKLINE_API_KEY sets a key\n" in err
+    monkeypatch.setenv("MASKLINE_API_KEY", "open sesame")
+    assert "may ask" not in command(*arguments)[2]
+
+
+def test_an_address_that_is_taken_is_told():
+    with listen("127.0.0.1", 0) as taken:
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(UserError, match=rf"127\.0\.0\.1, port {port}: Address already in use; give another"):
+            listen("127.0.0.1", port)
+
+
+def test_what_is_not_installed_is_named(monkeypatch):
+    from maskline.serving import installed
+
+    monkeypatch.setattr(installed, "find_spec", lambda name: None if name == "uvicorn" else name)
+    with pytest.raises(UserError, match=r"uvicorn is not installed: pip install -c constraints.txt -e '\.\[serve\]'"):
+        installed.check_installed()
