@@ -21,7 +21,8 @@ SUBJECTS = (
     "arabic_mlm",
     "dump_extraction",
     "sentences",
+    "serve",
 )
 """The subjects, in the order of the summary."""
-BY_NAME_ALONE = ("size", "retrieval", "onnx")
+BY_NAME_ALONE = ("size", "retrieval", "onnx", "serve")
 """Subjects that run only when they are named: they take many minutes or data that not all have."""

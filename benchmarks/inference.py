@@ -52,12 +52,12 @@ def rows() -> list[Row]:
     return [against(SUBJECT, series["ours"], series[PEER], TARGET, note=note)]
 
 
-def new_model(data: Path, directory: Path) -> Path:
-    """Export an untrained model of params.yaml; a trained one takes the same time."""
-    params = load(PARAMS)
-    model = PretrainingModel(params.model, load_tokenizer(data / "tokenizer").vocab_size)
+def new_model(data: Path, directory: Path, **size: int) -> Path:
+    """Export an untrained model of params.yaml, or of another `size`; a trained one takes the same time."""
+    params = load(PARAMS).model.model_copy(update=size)
+    model = PretrainingModel(params, load_tokenizer(data / "tokenizer").vocab_size)
     model.reset(torch.Generator().manual_seed(0))
-    files = files_for_model(data / "tokenizer", params.model.max_positions)
+    files = files_for_model(data / "tokenizer", params.max_positions)
     export(directory, model, "BertForPreTraining", TokenizerFiles(*files), "", {})
     return directory
 
