@@ -177,7 +177,7 @@ class Connection:
 
     def post(self, texts: Sequence[str]) -> tuple[int, bytes]:
         """Return the status and the body of the answer of /embed."""
-        body = json.dumps({"texts": list(texts)})
+        body = json.dumps({"texts": list(texts), "truncate": True})  # as the textbook does unasked
         self._connection.request("POST", "/embed", body, {"content-type": "application/json"})
         answer = self._connection.getresponse()
         return answer.status, answer.read()

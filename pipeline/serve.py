@@ -10,6 +10,7 @@ from maskline.core.errors import UserError
 from pipeline.cli import run, say
 
 KEY = "MASKLINE_API_KEY"
+KEPT = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
@@ -36,6 +37,8 @@ def main(
 
     check_installed()
 
+    # Nearly every batch has a size of its own: what oneDNN keeps for 1,024 of them would be 60 MB (LOG.md).
+    os.environ.setdefault(KEPT, "64")
     from maskline.serving.app import Limits, Service
     from maskline.serving.model import ServedModel
     from maskline.serving.searching import SearchProcess

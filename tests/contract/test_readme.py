@@ -42,6 +42,8 @@ TOGETHER = (
 DISTILLED = "tests/pipeline/test_distill.py::test_a_student_is_taught_used_and_fine_tuned"
 SEEDS = "tests/pipeline/test_seeds.py::test_killed_in_the_middle_it_goes_on_and_compare_knows_the_runs"
 
+SERVED = "test_the_server_answers_as_it_says"
+
 RUN = "run here, in a small copy"
 DRY = "make -n: it is what runs this very test"
 ONLINE = "needs the network: its flags are applied to params.yaml"
@@ -64,6 +66,8 @@ VERIFIED = {
     "python -m pipeline.index --hnsw": RUN,
     'python -m pipeline.search "the capital of a kingdom" --method bm25 --k 3': RUN,
     'python -m pipeline.search "the capital of a kingdom" --k 3': RUN,
+    "python -m pipeline.serve data/models/sentiment": SERVED,
+    "curl -s localhost:8000/predict -H 'Content-Type: application/json' -d '{\"inputs\": [\"What a day\"]}'": SERVED,
     "dvc exp run -S corpus.language=fr": ONLINE,
     "dvc exp run -S corpus.source=hub -S corpus.language=ar -S corpus.hub.config=20231101.ar "
     "-S corpus.hub.max_articles=50000": ONLINE,
@@ -190,6 +194,25 @@ def test_a_command_runs(command, project):
         assert "[CLS]" in done.stdout
     elif "mlm-only" in command:
         assert read_json(project / "reports" / "evaluate" / "metrics.json")["nsp"]["accuracy"] is None
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+def test_the_server_answers_as_it_says(project):
+    serve, ask = (command for command, way in VERIFIED.items() if way == SERVED)
+    (transcript,) = (block for block in blocks("text") if " at http://" in block)
+    command = [*shlex.split(serve), "--port", "0"]
+    with subprocess.Popen(command, cwd=project, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as server:
+        said = server.stdout.readline()
+        port = re.search(r":(\d+) ", said)[1]
+        said += call(project, ask.replace("8000", port)).stdout + "\n"
+        server.terminate()
+        said += server.stdout.read()
+
+    def shape(text):
+        return re.sub(r"positive(?=\",)|negative(?=\",)", "LABEL", re.sub(r"\d+(\.\d+)?(e-\d+)?", "N", text))
+
+    assert server.returncode == 0
+    assert shape(said.replace(port, "8000")) == shape(transcript)
 
 
 def test_a_clone_pulls_what_was_pushed(project):

@@ -39,6 +39,7 @@ def running(directory, *, index=None, key=None, limits=Limits()):  # noqa: B008
     finally:
         server.should_exit = True
         thread.join(SECONDS)
+        service.close()
         assert not thread.is_alive()
 
 

@@ -43,7 +43,7 @@ def _server(tiny_project, index):
 def test_told_to_stop_under_load_it_answers_what_was_asked(server):
     line = server.stdout.readline()
     address = re.fullmatch(r"pretrained at (http://127\.0\.0\.1:\d+) \(embed, fill-mask, search\); .*\n", line)[1]
-    texts = ["the painter sees the river of the city"] * 1_000
+    texts = ["the painter sees the river of the city"] * 400
     with httpx.Client(base_url=address, timeout=SECONDS, limits=httpx.Limits(max_connections=None)) as client:
 
         def arrived():
@@ -51,14 +51,14 @@ def test_told_to_stop_under_load_it_answers_what_was_asked(server):
             return float(re.search(r"maskline_waiting_tokens ([\d.e+]+)", text)[1])
 
         assert client.post("/search", json={"query": "a river"}).status_code == 200
-        with ThreadPoolExecutor(12) as pool:
-            asked = [pool.submit(client.post, "/embed", json={"texts": texts}) for _ in range(12)]
-            until(lambda: arrived() > 60_000)
+        with ThreadPoolExecutor(8) as pool:
+            asked = [pool.submit(client.post, "/embed", json={"texts": texts}) for _ in range(8)]
+            until(lambda: arrived() > 10_000)
             server.terminate()
             answers = [one.result() for one in asked]
         statuses = [answer.status_code for answer in answers]
         assert set(statuses) == {200}
-        assert {len(answer.json()["vectors"]) for answer in answers} == {1_000}
+        assert {len(answer.json()["vectors"]) for answer in answers} == {400}
     out, err = server.communicate(timeout=SECONDS)
     assert (server.returncode, out) == (0, "stopped\n")
     assert re.fullmatch(r"without predict: .*\n", err)
@@ -112,8 +112,10 @@ def test_what_cannot_be_served_is_told_in_a_line(command, tiny_project, tmp_path
 
 def test_whoever_reaches_it_may_ask_unless_there_is_a_key(command, tiny_project, monkeypatch):
     arguments = (models(tiny_project) / "sentiment", "--host", "0.0.0.0", "--name", "tweets")  # noqa: S104
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "")
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY")
     code, out, err = command(*arguments)
-    assert code == 0
+    assert (code, os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"]) == (0, "64")
     assert re.fullmatch(r"tweets at http://0\.0\.0\.0:\d+ \(embed, predict\); Ctrl-C stops it\nstopped\n", out)
     assert "whoever reaches 0.0.0.0 may ask: MASKLINE_API_KEY sets a key\n" in err
     monkeypatch.setenv("MASKLINE_API_KEY", "open sesame")

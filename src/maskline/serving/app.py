@@ -2,9 +2,8 @@
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from http import HTTPStatus
@@ -45,8 +44,8 @@ from maskline.serving.searching import SearchProcess
 
 PAGES = Path(__file__).parent / "pages"
 ONLY_OURS = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
+    "default-src 'none'; img-src data:; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
 )
 """Content-Security-Policy of the pages: nothing is loaded from elsewhere, and nothing sent there."""
 COUNTERS = 2
@@ -181,18 +180,11 @@ def as_json(content: Any) -> Response:
 
 def make_app(service: Service) -> FastAPI:
     """Return what answers for `service`, with the paths that it offers."""
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
-        service.close()
-
     app = FastAPI(
         title=f"maskline: {service.model.name}",
         version=version("maskline"),
         docs_url=None,  # it loads scripts from elsewhere
         redoc_url=None,
-        lifespan=lifespan,
         responses=ERRORS,
     )
     _answer_faults(app)

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,8 @@ class SearchProcess:
         self._process = context.Process(target=_answer, args=(theirs, self.directory, self._model), daemon=True)
         self._process.start()
         theirs.close()  # so that the end of the process is the end of the pipe
+        # Whatever ends this process: before it waits for the other one, which heeds no signal.
+        Finalize(self, self._connection.close, exitpriority=0)
         self.count, self.methods, self.pooling = self._received()
 
     def _received(self) -> Any:

@@ -55,7 +55,10 @@ def serve(
     server = make_server(service, key)
     listener.listen(BACKLOG)
     started()
-    server.run([listener])
+    try:
+        server.run([listener])
+    finally:
+        service.close()
 
 
 def make_server(service: Service, key: str | None) -> "Server":
@@ -74,7 +77,7 @@ def make_server(service: Service, key: str | None) -> "Server":
             access_log=False,
             server_header=False,
             ws="none",
-            lifespan="on",
+            lifespan="off",
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
