@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -128,6 +129,18 @@ def test_an_address_that_is_taken_is_told():
         port = taken.getsockname()[1]
         with pytest.raises(UserError, match=rf"127\.0\.0\.1, port {port}: Address already in use; give another"):
             listen("127.0.0.1", port)
+
+
+def test_answers_do_not_wait_for_more_to_send():
+    """asyncio sets TCP_NODELAY where it knows the protocol; otherwise each answer would take 40 ms."""
+    with listen("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP
+
+
+def test_the_server_itself_needs_no_torch():
+    script = "import maskline.serving.model, maskline.serving.server, sys; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_what_is_not_installed_is_named(monkeypatch):

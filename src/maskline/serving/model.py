@@ -1,36 +1,40 @@
-"""What a model directory can be asked for, through what the commands use; its texts are checked before they wait."""
+"""What a model directory can be asked for, through what the commands use; its texts are checked before they wait.
+
+Nothing here knows how a model computes: that is a matter of what opens its directory.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from maskline.core.errors import UserError
-from maskline.evaluation.masks import MASK
-from maskline.finetuning.use import Answering
-from maskline.inference.embedding import Pooling
-from maskline.inference.fill import Fill, fill_masks
+from maskline.core.storage import read_json
 from maskline.inference.identity import hashes_of
-from maskline.inference.predict import load_predictor
 from maskline.inference.typed import encode_typed
-from maskline.inference.vectors import OpenEncoder, VectorSettings, open_encoder
-from maskline.model.directory import load_pretraining_model, read_shape
 from maskline.serving.refusals import InputError, TooLongError
 from maskline.tokenization.load import load_tokenizer
+from maskline.tokenization.special import SPECIAL_TOKENS
 from maskline.tokenization.texts import encode_texts
 
+if TYPE_CHECKING:
+    from maskline.finetuning.use import Answering
+    from maskline.inference.embedding import Pooling
+    from maskline.inference.fill import Fill
+    from maskline.inference.vectors import OpenEncoder
+
+MASK = SPECIAL_TOKENS[-1]
 SPECIAL = 2
 """[CLS] and [SEP]: a text of no more tokens has none of its own."""
 UNLIMITED = 1 << 62
-CPU = torch.device("cpu")
 
 Vector = NDArray[np.floating[Any]]
 Where = Callable[[int], str]
 """Returns how an error names the text of a number."""
+Filler = Callable[[str, int], "list[list[Fill]]"]
 
 
 class Prediction(NamedTuple):
@@ -77,16 +81,19 @@ class ServedModel:
         """
         self.name = name or directory.resolve().name
         self.hashes = hashes_of(directory)
-        shape = read_shape(directory)
-        if shape is None:
-            raise UserError(f"{directory} has no config.json: name a directory of a model")
-        self.longest, self.dimensions = shape[0].max_positions, shape[0].hidden
+        try:
+            config = read_json(directory / "config.json")
+            self.longest, self.dimensions = int(config["max_position_embeddings"]), int(config["hidden_size"])
+        except (LookupError, TypeError, ValueError):
+            raise UserError(
+                f"{directory / 'config.json'} does not say how much the model reads: name another"
+            ) from None
         self._counting = load_tokenizer(directory)
         self._counting.plain.encode("")  # made here, by one thread
         self.refused: dict[str, str] = {}
-        self._encoder: OpenEncoder | None = self._try("embed", lambda: open_encoder(directory, CPU))
-        self._predictor: Answering | None = self._try("predict", lambda: load_predictor(directory, CPU))
-        self._filling = self._try("fill-mask", lambda: (load_pretraining_model(directory), load_tokenizer(directory)))
+        self._encoder: OpenEncoder | None = self._try("embed", lambda: _encoder(directory))
+        self._predictor: Answering | None = self._try("predict", lambda: _predictor(directory))
+        self._filler: Filler | None = self._try("fill-mask", lambda: _filler(directory))
         if not self.offers:
             raise UserError(f"{directory} holds nothing to serve: {self.refused['predict']}")
 
@@ -185,8 +192,10 @@ class ServedModel:
 
     # Computing: one thread.
 
-    def embed(self, texts: Sequence[str], pooling: Pooling, *, normalized: bool) -> list[Vector]:
+    def embed(self, texts: Sequence[str], pooling: "Pooling", *, normalized: bool) -> list[Vector]:
         """Return the vector of each text, (D,)."""
+        from maskline.inference.vectors import VectorSettings
+
         assert self._encoder is not None
         vectors, _ = self._encoder.vectors(list(texts), VectorSettings(pooling, normalized))
         return list(vectors)
@@ -210,8 +219,34 @@ class ServedModel:
                 batches += [batch[:middle], batch[middle:]]
         return [found[number] for number in range(len(inputs))]
 
-    def fill(self, texts: Sequence[str], top: int) -> list[list[list[Fill]]]:
+    def fill(self, texts: Sequence[str], top: int) -> "list[list[list[Fill]]]":
         """Return for each text the `top` most probable tokens for each of its masks."""
-        assert self._filling is not None
-        model, tokenizer = self._filling
-        return [fill_masks(model, tokenizer, text, top, CPU) for text in texts]
+        assert self._filler is not None
+        return [self._filler(text, top) for text in texts]
+
+
+def _encoder(directory: Path) -> "OpenEncoder":
+    import torch
+
+    from maskline.inference.vectors import open_encoder
+
+    return open_encoder(directory, torch.device("cpu"))
+
+
+def _predictor(directory: Path) -> "Answering":
+    import torch
+
+    from maskline.inference.predict import load_predictor
+
+    return load_predictor(directory, torch.device("cpu"))
+
+
+def _filler(directory: Path) -> Filler:
+    """Return what fills the masks of a text with so many tokens each."""
+    import torch
+
+    from maskline.inference.fill import fill_masks
+    from maskline.model.directory import load_pretraining_model
+
+    model, tokenizer = load_pretraining_model(directory), load_tokenizer(directory)
+    return lambda text, top: fill_masks(model, tokenizer, text, top, torch.device("cpu"))
