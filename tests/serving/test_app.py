@@ -85,7 +85,10 @@ def test_a_text_that_is_too_long_is_refused_with_its_length_unless_it_may_be_cut
     for number in range(len(words)):
         body = {"texts": [" ".join(words[: number + 1])], "truncate": True}
         answer = pretrained.post("/embed", json=body).json()
-        assert answer["truncated"] == ([0] if answer["tokens"][0] > 32 else [])
+        too_long = answer["tokens"][0] > 32
+        assert answer["truncated"] == ([0] if too_long else [])
+        refused = pretrained.post("/embed", json=body | {"truncate": False})
+        assert refused.status_code == (422 if too_long else 200)
         if answer["truncated"]:
             break
     assert number > 5

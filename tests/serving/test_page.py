@@ -122,8 +122,10 @@ def test_it_can_be_read_in_light_and_dark_and_by_name(browser, pretrained, schem
     feature = [{"name": "prefers-color-scheme", "value": scheme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": feature})
     open_page(browser, pretrained.base_url, "pretrained")
+    ask(browser, "embed", **{"Texts, one in each line": "the river"})
     seen = 0
-    for element in browser.find_elements(By.CSS_SELECTOR, "h1, h2, p, a, label, input, textarea, select, button"):
+    everything = "h1, h1 span, h2, p, a, label, input, textarea, select, button, caption, th, td"
+    for element in browser.find_elements(By.CSS_SELECTOR, everything):
         if element.is_displayed():
             ink, paper = browser.execute_script(LUMINANCE, element)
             assert (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05) >= 4.5  # WCAG 2.2, 1.4.3
