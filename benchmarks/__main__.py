@@ -19,8 +19,8 @@ def main(
 ) -> None:
     """Measure maskline against what a user would run otherwise, and print a table per subject.
 
-    Without names, all subjects run but size and serve, which take long, retrieval, which needs Cranfield, and onnx, which
-    needs STS-B and an imported encoder.
+    Without names, all subjects run but size and serve, which take long, retrieval, which needs Cranfield, and onnx,
+    which needs STS-B and an imported encoder.
 
     Reports go to reports/benchmarks; summary.json there has the rows of all subjects. Run nothing else on the machine
     at the same time.

@@ -146,7 +146,7 @@ def mixed(found: Sequence[str]) -> list[str]:
 
 def embedding_rate(directory: Path, texts: Sequence[str]) -> float:
     """Return the texts per second of what `pipeline.embed` computes with, after texts that warm up."""
-    opened = open_encoder(directory, torch.device("cpu"))
+    opened = open_encoder(directory)
     opened.vectors(list(texts[:50]), VectorSettings())
     started = time.perf_counter()
     opened.vectors(list(texts), VectorSettings())

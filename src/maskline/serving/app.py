@@ -9,7 +9,7 @@ from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import orjson
@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from maskline.core.errors import UserError, quoted
+from maskline.inference.embedding import Pooling
 from maskline.serving.batches import Batcher, Compute
 from maskline.serving.batches import Request as Asking
 from maskline.serving.faults import explained, fault
@@ -40,9 +41,6 @@ from maskline.serving.model import ServedModel, Vector, Where
 from maskline.serving.reference import reference
 from maskline.serving.refusals import ClientLeftError, InputError, RefusalError
 from maskline.serving.searching import SearchProcess
-
-if TYPE_CHECKING:
-    from maskline.inference.embedding import Pooling
 
 PAGES = Path(__file__).parent / "pages"
 ONLY_OURS = (
@@ -152,7 +150,7 @@ class Service:
         request: Request,
         texts: Sequence[str],
         where: Where,
-        pooling: "Pooling",
+        pooling: Pooling,
         *,
         normalized: bool,
         truncate: bool,

@@ -13,18 +13,19 @@ from numpy.typing import NDArray
 
 from maskline.core.errors import UserError
 from maskline.core.storage import read_json
+from maskline.finetuning.use import Answering
+from maskline.inference.embedding import Pooling
 from maskline.inference.identity import hashes_of
+from maskline.inference.predict import load_predictor
 from maskline.inference.typed import encode_typed
+from maskline.inference.vectors import OpenEncoder, VectorSettings, open_encoder
 from maskline.serving.refusals import InputError, TooLongError
 from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.special import SPECIAL_TOKENS
 from maskline.tokenization.texts import encode_texts
 
 if TYPE_CHECKING:
-    from maskline.finetuning.use import Answering
-    from maskline.inference.embedding import Pooling
     from maskline.inference.fill import Fill
-    from maskline.inference.vectors import OpenEncoder
 
 MASK = SPECIAL_TOKENS[-1]
 SPECIAL = 2
@@ -91,8 +92,8 @@ class ServedModel:
         self._counting = load_tokenizer(directory)
         self._counting.plain.encode("")  # made here, by one thread
         self.refused: dict[str, str] = {}
-        self._encoder: OpenEncoder | None = self._try("embed", lambda: _encoder(directory))
-        self._predictor: Answering | None = self._try("predict", lambda: _predictor(directory))
+        self._encoder: OpenEncoder | None = self._try("embed", lambda: open_encoder(directory))
+        self._predictor: Answering | None = self._try("predict", lambda: load_predictor(directory))
         self._filler: Filler | None = self._try("fill-mask", lambda: _filler(directory))
         if not self.offers:
             raise UserError(f"{directory} holds nothing to serve: {self.refused['predict']}")
@@ -102,7 +103,11 @@ class ServedModel:
             return opening()
         except UserError as error:
             self.refused[what] = str(error)
-            return None
+        except ModuleNotFoundError as error:  # a graph needs no torch, and fills no masks
+            if error.name != "torch":
+                raise
+            self.refused[what] = "torch is not installed"
+        return None
 
     @property
     def offers(self) -> list[str]:
@@ -192,10 +197,8 @@ class ServedModel:
 
     # Computing: one thread.
 
-    def embed(self, texts: Sequence[str], pooling: "Pooling", *, normalized: bool) -> list[Vector]:
+    def embed(self, texts: Sequence[str], pooling: Pooling, *, normalized: bool) -> list[Vector]:
         """Return the vector of each text, (D,)."""
-        from maskline.inference.vectors import VectorSettings
-
         assert self._encoder is not None
         vectors, _ = self._encoder.vectors(list(texts), VectorSettings(pooling, normalized))
         return list(vectors)
@@ -225,24 +228,12 @@ class ServedModel:
         return [self._filler(text, top) for text in texts]
 
 
-def _encoder(directory: Path) -> "OpenEncoder":
-    import torch
-
-    from maskline.inference.vectors import open_encoder
-
-    return open_encoder(directory, torch.device("cpu"))
-
-
-def _predictor(directory: Path) -> "Answering":
-    import torch
-
-    from maskline.inference.predict import load_predictor
-
-    return load_predictor(directory, torch.device("cpu"))
-
-
 def _filler(directory: Path) -> Filler:
-    """Return what fills the masks of a text with so many tokens each."""
+    """Return what fills the masks of a text with so many tokens each.
+
+    Raises:
+        UserError: the directory holds no pretrained model.
+    """
     import torch
 
     from maskline.inference.fill import fill_masks
