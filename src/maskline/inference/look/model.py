@@ -17,7 +17,7 @@ from maskline.core.errors import UserError
 from maskline.evaluation.masks import mask_probabilities, ranking
 from maskline.examples.batches import PretrainingBatch
 from maskline.inference.look.inside import look_inside
-from maskline.inference.predict import open_saved
+from maskline.inference.predict import use_of
 from maskline.inference.typed import encode_typed
 from maskline.model.heads import EncoderModel, PretrainingModel
 from maskline.model.modes import evaluating
@@ -104,7 +104,7 @@ def open_model(directory: Path) -> Opened:
     """
     saved, tokenizer = read(directory, "pretrain"), load_tokenizer(directory)
     if isinstance(saved, TunedModel):
-        return Opened(str(directory), open_saved(saved, directory, CPU).model, tokenizer, tells_pairs=False)
+        return Opened(str(directory), use_of(saved.config, directory).load(saved), tokenizer, tells_pairs=False)
     names, has = saved.names, tuple(saved.weights)
     tells_pairs = any(name.startswith(names.nsp) for name in has)
     if any(name.startswith(names.mlm) for name in has):
