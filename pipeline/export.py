@@ -53,7 +53,11 @@ def main(
     found = export_graph(model, place, int8=int8, data=data, encoder=encoder)
     say(f"{place}: {found.bytes:,} bytes, float32 differs from torch by {found.difference:.0e}")
     if quality := found.quality:
-        score = f", {quality.metric} {quality.score:.4f} (float32 {quality.float_score:.4f})" if quality.metric else ""
+        score = (
+            f", {quality.metric} {quality.score:.4f} (float32 {quality.float_score:.4f})"
+            if quality.metric
+            else ", no task"
+        )
         say(f"int8 per {quality.scheme}: cosine {quality.cosine:.4f}, {quality.size:.3f} of the bytes{score}")
 
 

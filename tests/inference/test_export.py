@@ -254,6 +254,16 @@ def test_what_int8_has_to_be():
     assert Quality(**good | {"size": 0.2701}).failures() == ["0.270 of the bytes, above 0.27"]
 
 
+def test_a_model_says_for_which_task_it_was_trained_and_how():
+    alone = {"stage": "finetune reviews", "params": {"seed": 0, "finetune": {"epochs": 1}}}
+    assert module.task_and_recipe(alone) == ("reviews", {"epochs": 1})
+    others = {"a": {"epochs": 2}, "b": {"epochs": 3}}
+    together = {"stage": "multitask", "task": "b", "params": {"finetune": {"epochs": 1}, "tasks": others}}
+    assert module.task_and_recipe(together) == ("b", {"epochs": 3})
+    assert module.task_and_recipe({"stage": "pretrain", "params": {"seed": 0}})[1] is None
+    assert module.task_and_recipe({"imported": {}})[1] is None
+
+
 @pytest.mark.usefixtures("traced")
 def test_a_graph_that_computes_something_else_is_not_written(root, tmp_path):
     other = write_model(tmp_path / "model", root / "tokenizer", "bert", None, seed=5)

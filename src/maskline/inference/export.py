@@ -242,11 +242,10 @@ def _measure(network: Network, data: Path | None) -> _Measure:
     Raises:
         UserError: the data are not there, or not of the model's task.
     """
-    manifest = read_manifest(network.directory, network.stage)
-    recipe = manifest.get("params", {}).get("finetune")
+    name, recipe = task_and_recipe(read_manifest(network.directory, network.stage))
     if network.kind is None or recipe is None:
         return _Measure(_texts(network, data or Path("data/corpus")), None, lambda _: None)
-    place = data or Path("data/tasks") / manifest["stage"].rpartition(" ")[2]
+    place = data or Path("data/tasks") / name
     if not (place / MANIFEST).is_file():
         raise UserError(
             f"{place} holds no examples of the task, on which int8 is measured: name their directory with --data"
@@ -269,6 +268,14 @@ def _measure(network: Network, data: Path | None) -> _Measure:
         criterion,
         lambda graph: float(task.scores(encoded, task.predict_by(score(graph), encoded))[criterion]),
     )
+
+
+def task_and_recipe(manifest: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
+    """Return for which task a model was fine-tuned, alone or with others, and by which recipe; None: for none."""
+    params = manifest.get("params", {})
+    if "tasks" in params:
+        return manifest["task"], params["tasks"][manifest["task"]]
+    return manifest.get("stage", "").rpartition(" ")[2], params.get("finetune")
 
 
 def _texts(network: Network, data: Path) -> EncodedTexts:
