@@ -163,7 +163,8 @@ def test_packages_are_declared_where_they_are_imported():
     for path in tracked():
         if path.suffix == ".py":
             used[path.parts[0]] |= {distribution(owners.get(name, [name])[0]) for name in third_party(ROOT / path)}
-    at_use = needed | extra["search"] | extra["onnx"]  # what needs an extra says so where it is missing
+    # What needs an extra says so where it is missing.
+    at_use = needed.union(*(found for name, found in extra.items() if name not in {"bench", "dev"}))
     assert used["src"] | used["pipeline"] <= at_use
     assert used["tests"] <= at_use | extra["dev"]
     peers = {"gensim", "mwparserfromhell", "mwxml", "wikiextractor"}  # installed by hand for one benchmark alone
