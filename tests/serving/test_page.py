@@ -50,7 +50,7 @@ def open_page(browser, address, model):
 def test_vectors_fills_and_a_search(browser, pretrained):
     open_page(browser, pretrained.base_url, "pretrained")
     shown = ask(browser, "embed", **{"Texts, one in each line": "the river\nthe city"})
-    assert "2 of 16 numbers, the first 5" in shown
+    assert "vectors of 16 numbers, the first 5 of each" in shown
     assert "How alike: cosines" in shown
     assert "1.000" in shown
     shown = ask(browser, "ask", **{"A text with [MASK] where a word is missing": "the [MASK] of the city"})

@@ -22,9 +22,8 @@ def fault(
     kind = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}.get(
         status, "invalid_request_error" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "server_error"
     )
-    line = (
-        one_line(message).encode(errors="backslashreplace").decode()
-    )  # a key of what was sent may be of half characters
+    # What was sent may have keys with half a character, which no JSON can hold.
+    line = one_line(message).encode(errors="backslashreplace").decode()
     content = {"error": {"message": line, "type": kind, "param": None, "code": code}}
     return Response(orjson.dumps(content), status, dict(headers or {}), "application/json")
 

@@ -1,5 +1,6 @@
 """The page about the paths: what OpenAPI says, as HTML that loads nothing from elsewhere."""
 
+import json
 from collections.abc import Mapping
 from html import escape
 from typing import Any
@@ -57,7 +58,7 @@ def _table(caption: str, schema: Mapping[str, Any], schemas: Mapping[str, Any]) 
 
 
 def _default(schema: Mapping[str, Any], *, required: bool) -> str:
-    return "" if required or "default" not in schema else f"default {schema['default']}"
+    return "" if required or "default" not in schema else f"default {json.dumps(schema['default'])}"
 
 
 def _type(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:

@@ -27,7 +27,10 @@ function table(caption, head, rows) {
   const made = element("table");
   made.append(element("caption", caption));
   const top = made.createTHead().insertRow();
-  for (const name of head) top.append(element("th", name, { scope: "col" }));
+  head.forEach((name, at) => {
+    const kind = rows.length && typeof rows[0][at] === "number" ? { class: "number" } : {};
+    top.append(element("th", name, { scope: "col", ...kind }));
+  });
   const body = made.createTBody();
   for (const row of rows) {
     const line = body.insertRow();
@@ -48,7 +51,7 @@ function cosine(a, b) {
 
 function showVectors(answer, texts, place) {
   const shown = 5;
-  const caption = `${answer.vectors.length} of ${answer.vectors[0].length} numbers, the first ${shown}`;
+  const caption = `vectors of ${answer.vectors[0].length} numbers, the first ${shown} of each`;
   const head = ["text", "tokens", ...Array.from({ length: shown }, (_, at) => `${at + 1}`)];
   const rows = answer.vectors.map((vector, at) => [texts[at], `${answer.tokens[at]}`, ...vector.slice(0, shown)]);
   place.append(table(caption, head, rows));
@@ -69,7 +72,7 @@ function inWords(value) {
 
 function showPrediction(answer, place) {
   const rows = Object.entries(answer.predictions[0]).map(([name, value]) => [name, inWords(value)]);
-  place.append(table("What the model says", ["", ""].map((_, at) => (at ? "answer" : "of")), rows));
+  place.append(table("What the model says", ["what", "answer"], rows));
 }
 
 function showFills(answer, place) {
