@@ -41,8 +41,6 @@ def main(
 
     check_installed()
 
-    import torch
-
     from maskline.inference.documents import Columns
     from maskline.inference.indexing import IndexSettings, write_index
     from maskline.inference.vectors import open_encoder
@@ -50,7 +48,7 @@ def main(
     kinds = tuple(kind for kind, wanted in (("ivf", ivf), ("hnsw", hnsw)) if wanted)
     settings = IndexSettings(pooling, language, kinds)
     columns = Columns(column, id_column, title_column)
-    opened = open_encoder(model, torch.device("cpu"))
+    opened = open_encoder(model)
     with progress_bar("documents") as progress:
         manifest = write_index(files or [Path("data/corpus")], out, opened, settings, columns, progress)
     say_written(manifest, out)

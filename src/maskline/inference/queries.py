@@ -58,8 +58,6 @@ def _vectors(directory: Path, pooling: Any, queries: list[str]) -> tuple[NDArray
 
 @cache
 def _model(directory: Path) -> "OpenEncoder":
-    import torch
-
     from maskline.inference.vectors import open_encoder
 
-    return open_encoder(directory, torch.device("cpu"))
+    return open_encoder(directory)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from maskline.core.errors import UserError
 from maskline.core.storage import read_json
 from maskline.finetuning.use import Answering
+from maskline.graphs.directory import is_graph
 from maskline.inference.embedding import Pooling
 from maskline.inference.identity import hashes_of
 from maskline.inference.predict import load_predictor
@@ -103,7 +104,7 @@ class ServedModel:
             return opening()
         except UserError as error:
             self.refused[what] = str(error)
-        except ModuleNotFoundError as error:  # a graph needs no torch, and fills no masks
+        except ModuleNotFoundError as error:  # which only graphs do without
             if error.name != "torch":
                 raise
             self.refused[what] = "torch is not installed"
@@ -232,8 +233,10 @@ def _filler(directory: Path) -> Filler:
     """Return what fills the masks of a text with so many tokens each.
 
     Raises:
-        UserError: the directory holds no pretrained model.
+        UserError: the directory holds no pretrained model, or the graph of one.
     """
+    if is_graph(directory):
+        raise UserError("a graph fills no masks: serve the directory that it was exported from")
     import torch
 
     from maskline.inference.fill import fill_masks
