@@ -13,27 +13,37 @@ class Rules(NamedTuple):
     """Words that begin so many sentences that they begin one after an abbreviation too."""
     ends: frozenset[str] = frozenset()
     """Words that look like abbreviations but end a sentence: eras in Arabic, which has no capitals, and "etc."."""
+    speech: frozenset[str] = frozenset()
+    """Words for "said", of languages without capitals: behind a quotation they tell that the sentence goes on."""
     ordinals: bool = False
     """Whether a full stop after a number makes it an ordinal."""
     syllabic: bool = False
     """Whether l and r can be the vowel of a word, as in Czech."""
     danda: bool = False
-    """Whether the text ends sentences with a danda, so that a full stop behind a short Indic word abbreviates it."""
+    """Whether sentences end with a danda, or with none as in Thai, so that a full stop abbreviates a short word."""
 
 
-COMMON = frozenset(
-    ("prof.", "dr.", "mr.", "mrs.", "ms.", "st.", "ing.", "dipl.", "проф.", "доц.", "акад.", "инж.", "պրոֆ.", "திரு.")
+TITLES = frozenset(
+    f"{title}."
+    for title in "prof dr mr mrs ms st ing dipl akad mevr dhr проф доц акад инж պրոֆ դր திரு டாக்டர் శ్రీ ശ്രീ".split()  # noqa: SIM905
 )
-"""Titles before a name, in all languages."""
+"""Titles before a name, in all languages; no word behind one begins a sentence."""
 
 
 def _rules(
-    abbreviations: str = "", openers: str = "", ends: str = "", *, ordinals: bool = False, syllabic: bool = False
+    abbreviations: str = "",
+    openers: str = "",
+    ends: str = "",
+    *,
+    speech: str = "",
+    ordinals: bool = False,
+    syllabic: bool = False,
 ) -> Rules:
     return Rules(
         frozenset(f"{word}." for word in abbreviations.split()),
         frozenset(openers.split()),
         frozenset(f"{word}." for word in ends.split()),
+        frozenset(speech.split()),
         ordinals,
         syllabic,
     )
@@ -89,7 +99,7 @@ RULES = {
         abbreviations="""
             Dr Prof Hr Fr St Nr Bd Abb Abs ca bzw vgl geb gest Jh Hrsg ggf inkl sog ehem evtl Mio
             Mrd Chr usw etc Kap lat griech engl frz dt österr Jan Feb Aug Sept Okt Nov Dez Str Tel Std
-            geg Mag Dipl Ing Fa Frl Nrn Ziff Anm Aufl Tab Verl zit hl
+            geg Mag Dipl Ing Fa Frl Co Nrn Ziff Anm Aufl Tab Verl zit hl
         """,
         openers="""
             Der Die Das Er Sie Es Ein Eine In Im Am An Auf Bei Mit Nach Von Vor Zu Zum Zur Aus Durch Für
@@ -124,7 +134,7 @@ RULES = {
     ),
     "es": _rules(
         abbreviations="""
-            a d Dr Dra Sr Sra Srta Sres Ud Uds Prof Sto Sta St EE UU JJ núm nº nro pág págs pp vol vols cap
+            a d Dr Dra Sr Sra Srta Sres Ud Uds Prof Sto Sta St Dña Avda EE UU JJ núm nº nro pág págs pp vol vols cap
             art fig figs ca aprox ed eds etc vs lat gr Av Gral Ing Lic Mons Rvdo Excmo Inc Jr Sgt
         """,
         openers="""
@@ -155,6 +165,7 @@ RULES = {
     "hi": _rules(
         abbreviations="डॉ डा प्रो प्रा श्री लि कं जि मि सं पं स्व क्र पृ सु कु इंजी एड ले जन कर्न",
         ends="है हैं था थे थी थीं हो हुआ हुई हुए गया गई गए दी ली की लो हूँ",
+        speech="कहा पूछा बोला बोली बोले",
     ),
     "hr": _rules(
         abbreviations="dr prof mr ing sv npr tzv tj br str sl god ul gen akad doc engl lat njem franc tal mil mlrd tis",
@@ -183,7 +194,7 @@ RULES = {
     ),
     "it": _rules(
         abbreviations="""
-            a d dr dott dottssa avv arch prof ing Sig Sigg Ing Avv Arch Gen Col Cap Mons On Rev S SS St
+            a d dr dott dottssa avv arch prof ing sig Sig Sigg Ing Avv Arch Gen Col Cap Mons On Rev S SS St
             fig figg pag pagg vol voll cap art artt ed cfr ca circa es ecc sec lat gr ingl fr ted num nr
             n tel tav
         """,
@@ -199,6 +210,7 @@ RULES = {
             აბრევ მლნ მლრდ ათ დაახლ დაბ გარდ ესტ არქ უკრ პოლ ჩეხ იაპ ჩინ
         """,
         ends="ა.შ დასხვ",
+        speech="თქვა იკითხა უპასუხა",
     ),
     "nl": _rules(
         abbreviations="""
@@ -331,11 +343,21 @@ RULES |= {language: RULES[other] for language, other in _OTHERS.items()}
 RULES |= dict.fromkeys(("az", "dsb", "et", "eu", "fo", "hsb", "is", "lb", "lv"), Rules(ordinals=True))
 RULES |= dict.fromkeys(("mk", "sl"), Rules(ordinals=True, syllabic=True))
 RULES |= dict.fromkeys(("mr", "ne"), RULES["hi"]._replace(ends=frozenset()))
-# Words of one syllable sign look like initials.
-RULES |= {"gu": _rules(ends="છે છો છું"), "pa": _rules(ends="ਹੈ ਸੀ ਹਨ ਸਨ"), "si": _rules(ends="වේ යි විය")}
+# A word of one sign looks like an initial.
+RULES |= {
+    "bn": _rules(speech="বলল বললেন বলেন"),
+    "fa": _rules(speech="گفت پرسید و"),
+    "gu": _rules(ends="છે છો છું", speech="કહ્યું પૂછ્યું"),
+    "he": _rules(speech="אמר אמרה אמרו שאל שאלה ענה ענתה"),
+    "ko": _rules(speech="말했다 물었다 외쳤다"),
+    "pa": _rules(ends="ਹੈ ਸੀ ਹਨ ਸਨ", speech="ਕਿਹਾ ਪੁੱਛਿਆ"),
+    "si": _rules(ends="වේ යි විය"),
+    "ta": _rules(speech="என்றார் என்றான் என்றாள் என்று"),
+    "ur": _rules(speech="کہا پوچھا بولا"),
+}
 
 
 def rules_of(language: str, text: str) -> Rules:
     """Return the rules of an ISO 639 code for a text; the part after a hyphen is ignored."""
     rules = RULES.get(language.partition("-")[0], Rules())
-    return rules._replace(danda=True) if "।" in text else rules
+    return rules._replace(danda=True) if "।" in text or language in ("th", "lo") else rules

@@ -1,14 +1,14 @@
 """Whether a sentence goes on where ICU ends it.
 
 The next word decides, and the one before: in "the U.S. Army" the sentence goes on, in "the U.S. The" it ends. What has
-the shape of an abbreviation is taken for one in any language: initials, a short word without a vowel, a short word
+the shape of an abbreviation is taken for one in any language: initials, a short word without a vowel, a few capitals
 alone. The words that have no such shape are listed in `abbreviations`.
 """
 
 import re
 import unicodedata
 
-from maskline.sentences.abbreviations import COMMON, Rules
+from maskline.sentences.abbreviations import TITLES, Rules
 
 PARAGRAPH_ENDS = "\n\r\x85\u2028\u2029"
 OPENING = "([{\"'«\u2039\u201c\u201d\u201e\u2018¿¡「『《〈【\uff08"
@@ -16,8 +16,9 @@ _MIDST = "….!?؟,;:،؛–—-/ªº"  # noqa: RUF001
 _SPEECH = re.compile(r"(?:--|[\u2013\u2014])\s+[^\W\d_]")
 _NUMBER = re.compile(r"\d+(?=[^\W\d_A-Za-z])")  # 320ق.م. is 320 ق.م. but 3D is a word
 _LETTER = re.compile(r"[^\W\d_]")
-_FIRST_WORD = re.compile(r"\W*(\w+['\u2019]?)(?!\.)")
-_INITIALS = re.compile(r"(?:[^\W\d_]\.-?)+")
+_FIRST_WORD = re.compile(r"\W*(\w+['\u2019]|\w+(?![\w.]))")
+_INITIALS = re.compile(r"(?:[^\W\d_][.\u06d4]-?)+")
+_DEGREES = re.compile(r"(?:[^\W\d_]{2,4}\.){2,}")  # PGS.TS.
 _ORDINAL = re.compile(r"(?:\d{1,2}|[IVXLC]+)\.")
 _SHORT = re.compile(r"[^\W\d_]{1,3}\.")
 _COUNTED = re.compile(r"[(\[]?(?:\d[\d.,\u2013-]*|[IVXLC]+)")
@@ -27,9 +28,12 @@ _VOWELLESS = re.compile(
 )
 _LONGEST_SHAPED = 6  # five letters and the full stop
 _SYLLABIC = re.compile("[rlрл]")  # noqa: RUF001
-_INDIC = re.compile(r"[\u0900-\u0dff]{1,4}\.")
+_INDIC = re.compile(r"[\u0900-\u0eff]{1,4}\.")
+_VIRAMA = 9  # the combining class of what joins two consonants to one sign
 _CLOSING = {"”": "“", "’": "‘", "」": "「", "』": "『", '"': '"', "）": "（", ")": "("}  # noqa: RUF001
 _GLUED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]")  # kana, Han, Hangul
+_QUOTES = "\"'»\u201d\u201c\u2019"
+_ENDS = ".!?,;:।؟،\u06d4"
 _HANGUL = re.compile(r"[\uac00-\ud7a3]")
 _JAPANESE = re.compile(r"[とのがはをにもでやなへ]|って|という|から|まで|など")
 _CHINESE = re.compile(r"[^，。！？：；“”「」]{0,8}[说說道问問喊叫答曰]|[的之等是即为為]|可[见見]|一[句语語说說词詞]")  # noqa: RUF001
@@ -61,13 +65,20 @@ def goes_on(sentence: str, following: str, rules: Rules, language: str) -> bool:
         return True
     if sentence[-1] in _CLOSING and _GLUED.match(following):
         return _quote_goes_on(sentence, following, language)
-    return _abbreviated(sentence, following, rules)
+    return _is_said(sentence, following, rules) or _abbreviated(sentence, following, rules)
 
 
 def _speaks(sentence: str, following: str) -> bool:
     """Return whether a dash begins `following` as it begins what somebody says, after a whole sentence."""
     found = _SPEECH.match(following)
     return found is not None and found[0][-1].isupper() and sentence.rstrip()[-1] in ".!?"
+
+
+def _is_said(sentence: str, following: str, rules: Rules) -> bool:
+    """Return whether `sentence` is what somebody says, and `following` tells who, in a script without capitals."""
+    if not rules.speech or sentence[0] not in OPENING or sentence.rstrip()[-1] not in _QUOTES:
+        return False
+    return any(word.strip(_ENDS) in rules.speech for word in following.split(maxsplit=4)[:4])
 
 
 def _abbreviated(sentence: str, following: str, rules: Rules) -> bool:
@@ -77,15 +88,16 @@ def _abbreviated(sentence: str, following: str, rules: Rules) -> bool:
     inside = last.endswith((")", "]")) and _in_brackets(sentence)
     if inside:
         last = last.rstrip(")]")
-    if not last.endswith("."):
+    if not last.endswith((".", "\u06d4")):
         return False
     if not inside and (last in rules.ends or (before and before[-1] + last in rules.ends)):
         return False
-    alone = not before and last[0].isupper() and _SHORT.fullmatch(last) is not None
-    if not (alone or _is_abbreviation(last, following, rules)):
+    alone = not before and last.isupper() and _SHORT.fullmatch(last) is not None
+    numbered = rules.ordinals and _ORDINAL.fullmatch(last) and not (before and before[-1].endswith("."))  # not "p. 3."
+    if not (alone or numbered or _is_abbreviation(last, following, rules)):
         return False
     opener = _FIRST_WORD.match(following)
-    if opener is None:
+    if opener is None or _is_title(last, rules):
         return True
     word = opener[1].replace("\u2019", "'")
     return word not in rules.openers and not (len(word) > 1 and _is_unit(last, sentence, rules))
@@ -95,6 +107,11 @@ def _in_brackets(sentence: str) -> bool:
     """Return whether a bracket closes at the end of `sentence` that opened in its midst: no sentence ends in there."""
     ended = sentence.rstrip()
     return (ended.endswith(")") and ended.rfind("(") > 0) or (ended.endswith("]") and ended.rfind("[") > 0)
+
+
+def _is_title(word: str, rules: Rules) -> bool:
+    """Return whether `word` is a title in small letters, which a name follows and nothing else."""
+    return word in TITLES and word in rules.abbreviations
 
 
 def _is_unit(word: str, sentence: str, rules: Rules) -> bool:
@@ -112,14 +129,16 @@ def _is_unit(word: str, sentence: str, rules: Rules) -> bool:
 def _is_abbreviation(word: str, following: str, rules: Rules) -> bool:
     small = word[:1].lower() + word[1:]  # as it is spelled where no sentence begins with it
     spellings = {word, small, small.rpartition("'")[2]}  # l'Av.
-    if not spellings.isdisjoint(rules.abbreviations) or small in COMMON:
-        return True
-    if rules.ordinals and _ORDINAL.fullmatch(word):
+    if not spellings.isdisjoint(rules.abbreviations) or small in TITLES or small.endswith("str."):
         return True
     if len(word) > _LONGEST_SHAPED and "." not in word[:-1] and not rules.danda:  # most words, for speed
         return False
     letters = _letters(word)
-    if _INITIALS.fullmatch(letters) or (rules.danda and _INDIC.fullmatch(letters)):
+    if (
+        _INITIALS.fullmatch(letters)
+        or (letters.isupper() and _DEGREES.fullmatch(letters))
+        or (rules.danda and _INDIC.fullmatch(letters))
+    ):
         return True
     return _is_vowelless(letters, rules) and _is_of_one_script(letters, following)
 
@@ -137,14 +156,18 @@ def _is_of_one_script(word: str, following: str) -> bool:
 
 
 def _letters(word: str) -> str:
-    """Return `word` without the marks on its letters, which in Indic scripts are most of its vowels."""
+    """Return `word` without the marks on its letters; of an Indic word, the first letter of each of its signs."""
     if word.isascii():
         return word
-    return "".join(character for character in unicodedata.normalize("NFD", word) if not _is_mark(character))
-
-
-def _is_mark(character: str) -> bool:
-    return unicodedata.category(character)[0] == "M"
+    letters = ""
+    joined = False
+    for character in unicodedata.normalize("NFD", word):
+        if unicodedata.category(character)[0] == "M":
+            joined = unicodedata.combining(character) == _VIRAMA
+        else:
+            letters += "" if joined else character
+            joined = False
+    return letters
 
 
 def _quote_goes_on(sentence: str, following: str, language: str) -> bool:

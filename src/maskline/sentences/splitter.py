@@ -58,11 +58,12 @@ def split_sentences(text: str, language: str) -> list[str]:
 
 def _pieces(text: str, language: str, rules: Rules) -> Iterator[str]:
     """Yield the sentences by ICU's rules, cut where it misses an end, and ordinals with what they count."""
-    ordinal = ""
+    ordinal = before = ""
     for found in _icu(text, language):
-        if rules.ordinals and not ordinal and _ORDINAL.fullmatch(found):
+        if rules.ordinals and not ordinal and _ORDINAL.fullmatch(found) and not _refers(before, rules):
             ordinal = found
             continue
+        before = found
         piece, ordinal = ordinal + found, ""
         if not _FULL_STOP.search(piece):
             yield piece
@@ -70,6 +71,11 @@ def _pieces(text: str, language: str, rules: Rules) -> Iterator[str]:
             yield from _cut(piece, rules)
     if ordinal:
         yield ordinal
+
+
+def _refers(before: str, rules: Rules) -> bool:
+    """Return whether a number behind `before` refers to something, as in "tab. 3.", and counts nothing."""
+    return not rules.abbreviations.isdisjoint(before.split()[-1:])
 
 
 def _icu(text: str, language: str) -> Iterator[str]:
