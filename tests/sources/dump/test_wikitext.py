@@ -150,6 +150,7 @@ CASES = {
     "{|\n| a\n|}\nText.\n{|\n| b\n|}\n* Yes.\n": "Text.\nYes.",
     "One. The mean is\n:<math>\\frac{1}{n}</math>\nAfter.": "One.\nAfter.",
     "One. The sum is\n: <math>\\sum x</math>\nwhere ''x'' is real. The end.\n\nnow small.": "One.\nThe end.\nnow small.",
+    "One. The sum is:\n<math>\\sum x</math>,\n\nwhere ''x'' is real.": "One.",
     "One. The mean is:\n{|\n| a\n|}\n* It is a line that is as long as a sentence, and it stays.": (
         "One. The mean is:\nIt is a line that is as long as a sentence, and it stays."
     ),

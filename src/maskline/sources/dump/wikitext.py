@@ -145,7 +145,7 @@ class _Kept:
         self._cut = False  # whether the item before was left out
         self._series: list[str] = []  # the items before, if all of them are short parts of one sentence
         self._announced = False  # whether the last paragraph announces what was left out so far
-        self._formula = False  # whether a formula on its own line was left out before
+        self._formula = False  # whether a formula was left out right before
 
     def add(self, paragraph: str, marker: str) -> None:
         """Add a paragraph or, with a `marker`, an item of a list."""
@@ -162,7 +162,7 @@ class _Kept:
             _, *others = _sentences(cleaned, self._language)
             self._counts["rests"] += 1
             cleaned = "".join(others).strip()
-        self._formula = False
+        self._formula = paragraph.rstrip(" .,;:").endswith(HOLE)
         self._keep(cleaned)
 
     def _add_item(self, item: str, marker: str) -> None:
