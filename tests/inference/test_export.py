@@ -205,15 +205,30 @@ def test_a_directory_has_tokenizer_labels_and_card(root):
     assert str(ROOT).encode() not in raw
 
 
-@pytest.mark.parametrize("method", ["lora", "adapters"])
-def test_what_stands_on_an_encoder_is_a_graph_alone(root, tmp_path, method, monkeypatch):
+@pytest.fixture(name="tuned")
+def _tuned(root, tmp_path, monkeypatch):
+    """Return a function that writes a tagger that a method has trained on the pretrained model."""
     monkeypatch.setitem(tests.adapters.test_directory.SHAPES, "bert", SHAPES["bert"])
     shutil.copytree(root / "models" / "pretrained", root / "bert", dirs_exist_ok=True)
-    written(root, tmp_path / "x", "tokens", tuning(method), "bert")
-    export_graph(tmp_path / "x", tmp_path / "graph")
+
+    def write(method):
+        written(root, tmp_path / method, "tokens", tuning(method), "bert")
+        return tmp_path / method
+
+    return write
+
+
+def test_adapters_are_part_of_a_graph(tuned, tmp_path):
+    model = tuned("adapters")
+    export_graph(model, tmp_path / "graph")
     inputs = [{"text": text} for text in TEXTS]
-    expected = load_predictor(tmp_path / "x").predict(inputs).rows
-    close(load_predictor(tmp_path / "graph").predict(inputs).rows, expected)
+    close(load_predictor(tmp_path / "graph").predict(inputs).rows, load_predictor(model).predict(inputs).rows)
+
+
+def test_lora_is_merged_before_it_becomes_a_graph(tuned):
+    model = tuned("lora")
+    names = {name for name, _ in module.open_network(model).model.named_parameters()}
+    assert names == {name for name, _ in TASKS["tokens"].new_model(SHAPES["bert"], VOCAB_SIZE, 0.0).named_parameters()}
 
 
 @pytest.fixture(name="traced")
@@ -324,6 +339,10 @@ def test_what_is_asked_for_wrongly_is_told(root, tmp_path, monkeypatch):
             export_graph(*arguments)
     with pytest.raises(UserError, match=r"none.txt is missing, and int8 is measured on texts: name files"):
         export_graph(model, tmp_path / "x", int8=True, data=tmp_path / "none.txt")
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "MOST_WEIGHTS", 1000)
+        with pytest.raises(UserError, match=r"has weights of [\d,]+ bytes, and a graph in one file has room for 1,000"):
+            export_graph(model, tmp_path / "x")
     monkeypatch.setattr(graphs, "find_spec", lambda name: None if name == "onnxscript" else name)
     with pytest.raises(UserError, match=r"onnxscript is not installed: pip install -c constraints.txt -e '.\[onnx\]'"):
         export_graph(model, tmp_path / "x")

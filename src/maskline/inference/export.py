@@ -52,6 +52,8 @@ MOST_LOST = 0.005
 """What the score of the task may lose: half a point."""
 MOST_BYTES = 0.27
 """Share of the bytes of float32."""
+MOST_WEIGHTS = 2_000_000_000
+"""Bytes of float32: a file of protobuf ends at 2 GiB."""
 COMPARED_TEXTS = 500
 """Texts that vectors are compared on, the first ones."""
 BATCH_TOKENS = 2048
@@ -135,6 +137,11 @@ def export_graph(
         raise UserError(f"{directory} is a graph already: name the directory of a model")
     require("onnx", "onnxscript", "onnxruntime")
     network = open_network(directory, encoder)
+    if (size := sum(weight.nbytes for weight in network.model.parameters())) > MOST_WEIGHTS:
+        raise UserError(
+            f"{directory} has weights of {size:,} bytes, and a graph in one file has room for {MOST_WEIGHTS:,}: use "
+            "the model as it is"
+        )
     measure = _measure(network, data) if int8 else None  # before the graph, which takes longer
     plain = trace(network.model, network.outputs)
     difference = _difference(network, network.graph(plain))
