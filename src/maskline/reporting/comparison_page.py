@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from maskline.core.storage import write_csv, write_text
@@ -15,6 +15,9 @@ from maskline.reporting.overlay import Curve, SeedCurves, overlay, seed_bands
 from maskline.reporting.seeds import ARROWS, range_text
 from maskline.reporting.style import save, theme
 from maskline.reporting.tables import ABSENT, fitting, format_number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SEEDS = "-seeds"
 """What follows the name of the comparison in that of the figure of seeds."""
@@ -31,14 +34,8 @@ def write_comparison(comparison: Comparison, stem: Path) -> list[Path]:
     document, table = (stem.with_name(f"{stem.name}.{kind}") for kind in ("md", "csv"))
     text = to_markdown(comparison)
     drawn: list[Path] = []
-    curves = [curve for row in comparison.rows if (curve := _curve(comparison, row)) is not None]
-    seeds = [found for row in comparison.rows if (found := _seed_curves(comparison, row)) is not None]
     with theme():
-        figures = (
-            (stem.name, "Validation loss of the experiments", overlay(curves) if curves else None),
-            (f"{stem.name}{SEEDS}", "Validation loss over seeds", seed_bands(seeds) if seeds else None),
-        )
-        for name, title, figure in figures:
+        for name, (title, figure) in zip((stem.name, f"{stem.name}{SEEDS}"), drawings(comparison), strict=True):
             pictures = [stem.with_name(f"{name}.{kind}") for kind in ("svg", "png")]
             if figure is None:
                 for picture in pictures:
@@ -52,6 +49,16 @@ def write_comparison(comparison: Comparison, stem: Path) -> list[Path]:
     return [document, table, *drawn]
 
 
+def drawings(comparison: Comparison) -> "list[tuple[str, Figure | None]]":
+    """Return the curves over each other and those of seeds: title and figure, None where there is no curve."""
+    curves = [curve for row in comparison.rows if (curve := _curve(comparison, row)) is not None]
+    seeds = [found for row in comparison.rows if (found := _seed_curves(comparison, row)) is not None]
+    return [
+        ("Validation loss of the experiments", overlay(curves) if curves else None),
+        ("Validation loss over seeds", seed_bands(seeds) if seeds else None),
+    ]
+
+
 def to_markdown(comparison: Comparison) -> str:
     """Return the comparison as Markdown: the table, how to read it, the notes, and what is too long for a cell."""
     lists = [(f"all but {comparison.rows[0].names}", comparison.shared)]
@@ -61,7 +68,7 @@ def to_markdown(comparison: Comparison) -> str:
         + "".join(f"- {escape(text)}\n" for text in texts)
         + "\n</details>\n"
         for name, texts in lists
-        if _brief(texts) != ", ".join(texts)
+        if brief(texts) != ", ".join(texts)
     )
     return _document(comparison, escape) + folded
 
@@ -81,10 +88,10 @@ def _document(comparison: Comparison, shown: Callable[[str], str], width: int | 
     rows = [
         [
             row.names,
-            _brief(comparison.own(row)) or ABSENT,
-            _seeds(row),
+            brief(comparison.own(row)) or ABSENT,
+            seeds_text(row),
             *([row.runs[0].state] if marked else []),
-            *(_cell(comparison, row, metric) for metric in comparison.columns),
+            *(cell_text(comparison, row, metric) for metric in comparison.columns),
         ]
         for row in comparison.rows
     ]
@@ -96,12 +103,19 @@ def _document(comparison: Comparison, shown: Callable[[str], str], width: int | 
     table = fitting(header, rows, numeric, shown, width)
     shared = ""
     if comparison.shared:
-        shared = f"All but {shown(comparison.rows[0].names)} have {shown(_brief(comparison.shared))}."
+        shared = f"All but {shown(comparison.rows[0].names)} have {shown(brief(comparison.shared))}."
         shared = f"{wrapped(shared, width, 0) if width else shared}\n\n"
     lines = [f"- {shown(note)}" for note in comparison.notes]
     notes = "".join(f"{wrapped(line, width) if width else line}\n" for line in lines)
     legend = wrapped(legend, width, 0) if width else legend
     return f"# Comparison\n\n{shared}{table}\n{legend}\n" + _paired(comparison, shown, width) + (notes and f"\n{notes}")
+
+
+PAIRED = (
+    "Runs with the same seed have sentence pairs, masks and their order in common. The interval is Student's; p is "
+    "the share of all changes of sign of the differences whose mean is as far from 0 as theirs, on either side."
+)
+"""How to read the differences of pairs."""
 
 
 def _paired(comparison: Comparison, shown: Callable[[str], str], width: int | None) -> str:
@@ -132,17 +146,13 @@ def _paired(comparison: Comparison, shown: Callable[[str], str], width: int | No
                 verdicts[f"- {shown(row.names)}: {pairs.verdict}."] = None
     if not rows:
         return ""
-    legend = (
-        "Runs with the same seed have sentence pairs, masks and their order in common. The interval is Student's; p is "
-        "the share of all changes of sign of the differences whose mean is as far from 0 as theirs, on either side."
-    )
-    lines = [legend, "", *verdicts] if verdicts else [legend]
+    lines = [PAIRED, "", *verdicts] if verdicts else [PAIRED]
     said = "".join(f"{wrapped(line, width, 2 * line.startswith('-')) if width and line else line}\n" for line in lines)
     table = fitting(header, rows, [False, False, True, True, True, True, False], shown, width)
     return f"\n## Pairs of runs with the same seed\n\n{table}\n{said}"
 
 
-def _brief(changes: Sequence[str]) -> str:
+def brief(changes: Sequence[str]) -> str:
     """Return changes in a line that a cell has room for; how many are left is said."""
     whole = ", ".join(changes)
     if len(whole) <= ROOM:
@@ -153,12 +163,14 @@ def _brief(changes: Sequence[str]) -> str:
     return ", ".join(shown[:count]) + (f" and {left} more" if left else "")
 
 
-def _seeds(row: Row) -> str:
+def seeds_text(row: Row) -> str:
+    """Return the seeds of a row, and how many there are."""
     seeds = ", ".join(ABSENT if seed is None else str(seed) for seed in row.seeds)
     return seeds if len(row.runs) == 1 else f"{seeds} (n = {len(row.runs)})"
 
 
-def _cell(comparison: Comparison, row: Row, metric: str) -> str:
+def cell_text(comparison: Comparison, row: Row, metric: str) -> str:
+    """Return a metric of a row: its mean over the seeds, their deviation, and the difference to the reference."""
     value = row.mean(metric)
     text = format_number(value)
     if (deviation := row.deviation(metric)) is not None:
@@ -214,7 +226,7 @@ def _curve(comparison: Comparison, row: Row) -> Curve | None:
         name += f" ({row.runs[0].state})"
     name += _others(comparison, row)
     spread = [stdev(values) if len(values) > 1 else 0.0 for values in losses]
-    return Curve(name, _brief(comparison.own(row)), steps, list(map(mean, losses)), spread)
+    return Curve(name, brief(comparison.own(row)), steps, list(map(mean, losses)), spread)
 
 
 def _seed_curves(comparison: Comparison, row: Row) -> SeedCurves | None:
@@ -222,7 +234,7 @@ def _seed_curves(comparison: Comparison, row: Row) -> SeedCurves | None:
     curves = [run.curve for run in row.runs if run.curve]
     if len(curves) < 2:
         return None
-    return SeedCurves(row.names + _others(comparison, row), _brief(comparison.own(row)), curves)
+    return SeedCurves(row.names + _others(comparison, row), brief(comparison.own(row)), curves)
 
 
 def _others(comparison: Comparison, row: Row) -> str:

@@ -51,6 +51,14 @@ class Stages:
         """Return the hash of what a stage read at `path`, None where nothing says."""
         return next((dep.get("md5") for dep in self._deps(name) if dep["path"] == path), None)
 
+    def names(self) -> list[str]:
+        """Return the names of the stages that have run, in the order of the lock."""
+        return list(self._stages or {})
+
+    def outs(self) -> list[tuple[str, str, str]]:
+        """Return what each stage made: its name, a path and the hash of that."""
+        return [(name, path, str(out.get("md5"))) for path, (name, out) in self._makers.items()]
+
     def _deps(self, name: str) -> list[Mapping[str, Any]]:
         return list((self._stages or {}).get(name, {}).get("deps", []))
 

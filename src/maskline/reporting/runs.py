@@ -20,6 +20,7 @@ LOCK = "dvc.lock"
 EVALUATION = "reports/evaluate/metrics.json"
 PRETRAINING = "reports/pretrain/metrics.json"
 CURVE = "reports/pretrain/validation.csv"
+TRAINING = "reports/pretrain/train.csv"
 
 _SEEDED = re.compile(r"-seed[0-9]+$")
 """How the name of a run ends that `pipeline.seeds` made."""
@@ -33,6 +34,12 @@ Reader = Callable[[str], str | None]
 """Return the text of a file of the run, None where there is none."""
 Settings = Mapping[str, Any]
 """Name of a settings file, such as params.yaml -> its content."""
+
+
+Curves = Mapping[str, Mapping[float, float]]
+"""Name of a score -> step -> number, where there is one."""
+TOKENS = "tokens"
+"""The name of the tokens read among the curves of pretraining."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,8 @@ class Run:
     """How to show each of the metrics."""
     data: Mapping[str, str] = field(default_factory=dict)
     """Task, or "" for pretraining -> the hash of what it was scored on; absent where no lock says."""
+    curves: Mapping[str, Curves] = field(default_factory=dict)
+    """Task, or "" for pretraining -> its validation scores while it was trained, and the tokens read in pretraining."""
 
     @property
     def configuration(self) -> str:
@@ -146,7 +155,7 @@ def _revision(repo: Any, name: str | None, state: Mapping[str, Any], outcome: st
     if state["error"] is not None:
         outcome = "failed"
     if outcome != "success":
-        return Run(name, _by_name(_settings(state), name), {}, {}, outcome)
+        return Run(name, parameters(_settings(state), name), {}, {}, outcome)
     files = repo.scm.get_fs(state["rev"])
     # The project may be a folder of the repository.
     root = PurePosixPath("/", *Path(repo.root_dir).relative_to(repo.scm.root_dir).parts)
@@ -164,7 +173,7 @@ def _settings(state: Mapping[str, Any]) -> dict[str, Any]:
     return {Path(name).as_posix(): file.get("data", {}) for name, file in files.items()}
 
 
-def _by_name(settings: Settings, run: str) -> dict[str, Any]:
+def parameters(settings: Settings, run: str) -> dict[str, Any]:
     """Return parameters under dotted keys; what YAML has and JSON has not, such as dates, as text."""
     named: dict[str, Any] = {}
     for file, content in settings.items():
@@ -183,13 +192,14 @@ def _is_json(value: Any) -> bool:
 
 
 def _read(name: str, settings: Settings, read: Reader) -> Run:
-    params = _by_name(settings, name)
+    params = parameters(settings, name)
     stages = Stages(read(LOCK), settings)
     if not stages.is_current("pretrain"):
         return Run(name, params, {}, {}, "not trained")
     evaluated = stages.is_current("evaluate") and read(EVALUATION) is not None
     metrics: dict[str, float | None] = {}
     columns: dict[str, Column] = {}
+    curves: dict[str, Curves] = {}
     hashes = {"": stages.read_hash("evaluate" if evaluated else "pretrain", VALIDATION)}
     for task, (metrics_file, report_file) in folders(_tasks(settings)).items():
         stage = f"score@{task}" if task else "evaluate"
@@ -200,6 +210,10 @@ def _read(name: str, settings: Settings, read: Reader) -> Run:
             hashes[task] = stages.read_hash(stage, f"{DATASETS}/{task}")
         sources = f"reports/{metrics_file} of {name}", f"reports/{report_file} of {name}"
         scores = to_scores(_json(texts[0], sources[0]), _json(texts[1], sources[1]), *sources)
+        if task:
+            path = f"reports/tasks/{task}/finetune/validation.csv"
+            names = {curve.column: curve.name for curve in scores.report.curves}
+            curves[task] = _curves(read(path), names, f"{path} of {name}")
         for headline in scores.report.headlines:
             if headline.against and headline.metric in scores.metrics:  # the others say the same in another way
                 key = f"tasks.{task}.{headline.metric}" if task else headline.metric
@@ -216,7 +230,26 @@ def _read(name: str, settings: Settings, read: Reader) -> Run:
     lost = metrics.get("mlm.loss", 0) is None or any(map(math.isnan, curve.values()))
     state = "diverged" if lost else "done" if metrics else "no metrics"
     data = {part: md5 for part, md5 in hashes.items() if md5 is not None}
-    return Run(name, params, metrics, curve, state, evaluated, columns, data)
+    names = {column: column for column in ("mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy")}
+    curves[""] = _curves(read(CURVE), names, f"{CURVE} of {name}") | _curves(
+        read(TRAINING), {TOKENS: TOKENS}, f"{TRAINING} of {name}"
+    )
+    return Run(name, params, metrics, curve, state, evaluated, columns, data, curves)
+
+
+def _curves(text: str | None, names: Mapping[str, str], source: str) -> dict[str, dict[float, float]]:
+    """Return those of the columns `names` that a curve file has, by their names there."""
+    rows = list(csv.DictReader((text or "").splitlines()))
+    found = {column: name for column, name in names.items() if rows and column in rows[0]}
+    series = to_series(rows, ("step", *found) if found else (), source)
+    return {
+        name: {
+            step: value
+            for step, value in zip(series["step"], series[column], strict=True)
+            if math.isfinite(step + value)
+        }
+        for column, name in found.items()
+    }
 
 
 def _tasks(settings: Settings) -> list[str]:

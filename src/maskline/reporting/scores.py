@@ -41,11 +41,17 @@ def read_scores(reports: Path, tasks: Iterable[str]) -> dict[str, Scores]:
     Raises:
         UserError: a file is missing, or holds something else.
     """
-    found = {}
-    for name, (metrics, report) in folders(tasks).items():
-        paths = reports / metrics, reports / report
-        found[name] = to_scores(read_json(paths[0]), read_json(paths[1]), str(paths[0]), str(paths[1]))
-    return found
+    return {name: read_task(reports, name) for name in folders(tasks)}
+
+
+def read_task(reports: Path, task: str) -> Scores:
+    """Return the scores of a task, or, for "", those of pretraining.
+
+    Raises:
+        UserError: a file is missing, or holds something else.
+    """
+    metrics, report = (reports / path for path in folders([task] if task else [])[task])
+    return to_scores(read_json(metrics), read_json(report), str(metrics), str(report))
 
 
 def to_scores(metrics: Any, report: Any, metrics_name: str, report_name: str) -> Scores:

@@ -69,10 +69,15 @@ def theme() -> Iterator[None]:
 def save(figure: "Figure", stem: Path) -> None:
     """Write `figure` as `stem`.svg and `stem`.png, without the date, which would change the bytes."""
     show_letters(figure)
-    for kind, metadata in (("svg", {"Date": None}), ("png", {})):
-        content = io.BytesIO()
-        figure.savefig(content, format=kind, metadata=metadata)
-        write_bytes(stem.with_name(f"{stem.name}.{kind}"), content.getvalue())
+    for kind in ("svg", "png"):
+        write_bytes(stem.with_name(f"{stem.name}.{kind}"), drawn(figure, kind))
+
+
+def drawn(figure: "Figure", kind: str) -> bytes:
+    """Return `figure` as svg or png, without the date."""
+    content = io.BytesIO()
+    figure.savefig(content, format=kind, metadata={"Date": None} if kind == "svg" else {})
+    return content.getvalue()
 
 
 def fitted(name: str, width: int, lines: int) -> str:
@@ -88,9 +93,9 @@ def inches(texts: Sequence[str], size: float) -> float:
     from matplotlib.figure import Figure
 
     figure = Figure()
-    drawn = [figure.text(0, 0, text, fontsize=size) for text in texts]
+    shown = [figure.text(0, 0, text, fontsize=size) for text in texts]
     show_letters(figure)
-    return max((text.get_window_extent().width for text in drawn), default=0) / figure.dpi
+    return max((text.get_window_extent().width for text in shown), default=0) / figure.dpi
 
 
 @dataclass(frozen=True)
