@@ -14,6 +14,7 @@ repro: setup
 	python -m pipeline.plan
 	dvc repro
 	python -m pipeline.results
+	python -m pipeline.report
 
 check: setup
 	ruff format --check
@@ -31,5 +32,5 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "error: maskline needs Python 3.11 or newer: name one, as in make setup PYTHON=python3.12" >&2; exit 1; }
 	@.venv/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
-	.venv/bin/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[bench,dev,onnx,peft,search,serve]'
+	.venv/bin/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[bench,dev,onnx,peft,report,search,serve]'
 	@touch $@

@@ -123,6 +123,11 @@ VERIFIED = {
     "python -m pipeline.seeds 6 -S model.layers=4": SEEDS,
     "python -m pipeline.seeds 6 $(python -m pipeline.preset mlm-only) evaluate": SEEDS,
     "python -m pipeline.compare": RUN,
+    "python -m pipeline.report": RUN,
+    "python -m pipeline.report --experiments": RUN,
+    "python -m pipeline.report runs/one runs/other": "tests/pipeline/test_report.py::test_several_folders_are_compared",
+    "python -m pipeline.report --live": "tests/pipeline/test_report.py::"
+    "test_live_serves_this_folder_until_it_is_interrupted",
     "dvc exp show --only-changed": RUN,
     "dvc metrics diff": RUN,
     "dvc plots diff": RUN,
@@ -181,7 +186,8 @@ def test_a_command_runs(command, project):
     if command == "make repro":
         assert "pip install" not in done.stdout
         assert "MLM loss (nats)" in done.stdout
-        assert done.stdout.endswith("reports/figures/sentiment-finetuning.png\n")
+        assert "\nreports/figures/sentiment-finetuning.png\n" in done.stdout
+        assert done.stdout.endswith("\nreports/report.html\n")
     elif "fill_mask" in command:
         assert "probability" in done.stdout
     elif "pipeline.embed" in command or "pipeline.index" in command:

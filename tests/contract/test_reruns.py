@@ -69,6 +69,7 @@ def after(stage):
             {"plot"},
         ),
         (["inference/fill.py", "inference/embedding.py", "inference/vectors.py", "inference/index.py"], set()),
+        (["page/run.py", "page/figures.py", "page/page.js"], set()),
         (["settings/params.py", "settings/files.py", "settings/presets.py"], set()),
     ],
 )
