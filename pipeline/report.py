@@ -39,7 +39,7 @@ def main(
 
     Of a run it has parameters, corpus, tokenizer, curves, numbers, tasks, samples and provenance.
     """
-    from maskline.page.document import check_installed, render
+    from maskline.page.document import MOST_BYTES, check_installed, render
 
     check_installed()
     if live:
@@ -58,8 +58,11 @@ def main(
 
     from maskline.core.storage import write_text
 
-    write_text(out, render(page))
+    content = render(page)
+    write_text(out, content)
     typer.echo(out)
+    if (size := len(content.encode())) > MOST_BYTES:
+        say(f"{out} has {size:,} bytes, more than the {MOST_BYTES:,} that a mail takes: its curves are many", err=True)
 
 
 def _serve(port: int) -> None:

@@ -66,6 +66,12 @@ def test_several_folders_are_compared(tmp_path):
     assert str(tmp_path) not in content
 
 
+def test_a_page_that_is_too_large_is_written_and_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("maskline.page.document.MOST_BYTES", 1000)
+    main([leave(tmp_path)], out=tmp_path / "page.html")
+    assert re.search(r"page.html has [\d,]+ bytes, more than the 1,000 that a mail takes", capsys.readouterr().err)
+
+
 def test_live_serves_this_folder_until_it_is_interrupted(tmp_path):
     leave(tmp_path)
     command = [sys.executable, "-m", "pipeline.report", "--live", "--port", "0"]
