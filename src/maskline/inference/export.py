@@ -46,7 +46,8 @@ from maskline.tokenization.load import LoadedTokenizer, load_tokenizer
 from maskline.tokenization.texts import EncodedTexts, Packed, encode_texts
 
 TOLERANCE = 1e-4
-"""The most by which an output of the graph may differ from that of torch."""
+"""The most by which an output of the graph may differ from that of torch, as a share of its largest number if that is
+above 1: the scores of a vocabulary are rounded where they are large."""
 LEAST_COSINE = 0.99
 MOST_LOST = 0.005
 """What the score of the task may lose: half a point."""
@@ -187,7 +188,7 @@ def _pretraining_outputs(model: PretrainingModel) -> Outputs:
 
 
 def _difference(network: Network, graph: RuntimeGraph) -> float:
-    """Return the largest difference between the graph and torch, for batches of several shapes.
+    """Return the largest difference between the graph and torch, as TOLERANCE has it, for batches of several shapes.
 
     Torch reads each sequence alone, the graph all of a batch, with padding.
     """
@@ -206,7 +207,8 @@ def _difference(network: Network, graph: RuntimeGraph) -> float:
         for name, padded in zip(expected[0], graph.padded(Packed(ids, sizes, types), *expected[0]), strict=True):
             for row, values in zip(padded, expected, strict=True):
                 found = row[tuple(map(slice, values[name].shape))]  # without the padding, where it is one of tokens
-                largest = max(largest, float(np.abs(found - values[name]).max()))
+                scale = max(1.0, float(np.abs(values[name]).max()))
+                largest = max(largest, float(np.abs(found - values[name]).max()) / scale)
     return largest
 
 
