@@ -159,6 +159,24 @@ def test_the_plot_has_a_dot_for_each_token_and_moves_them_with_the_layer(opened,
     assert all(len(dots) == len(looks[0].tokens) for dots in places)
 
 
+def test_of_a_text_from_right_to_left_keys_and_map_run_with_the_text(opened, looks):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    browser = opened(page(looks, "كتاب", "b"))
+    tokens = browser.find_elements(By.CSS_SELECTOR, "#attention-0 .token")
+    tokens[2].click()
+    browser.switch_to.active_element.send_keys(Keys.ARROW_LEFT)
+    assert browser.switch_to.active_element == tokens[3]
+    canvas = browser.find_element(By.CSS_SELECTOR, "#attention-0 canvas")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", canvas)
+    corner = canvas.size["width"] // 2 - 4
+    ActionChains(browser).move_to_element_with_offset(canvas, -corner, -corner).perform()  # left above
+    said = browser.find_element(By.CSS_SELECTOR, "#attention-0 .readout").text
+    assert said == f"[CLS] looks at [SEP]: {looks[0].attention[0, 0, 0, -1]:.4f}"
+
+
 @pytest.mark.parametrize("width", [320, 1200])
 def test_odd_text_is_shown_as_text_and_fits_a_phone(opened, models, browser, width):
     from selenium.webdriver.common.by import By
