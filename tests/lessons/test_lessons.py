@@ -61,8 +61,10 @@ def test_a_lesson_repeats_nothing_of_the_library_asserts_and_ends_with_exercises
     assert sum("\nassert " in f"\n{source}" for source in code) >= 5
     last = notebook.cells[-1]
     assert last.cell_type == "markdown"
-    assert last.source.startswith("## Exercises")
-    assert len(re.findall(r"^\d\. ", last.source, re.MULTILINE)) >= 5
+    _, heading, exercises = f"\n{last.source}".rpartition("\n## Exercises\n")
+    assert heading
+    assert "\n#" not in exercises
+    assert len(re.findall(r"^\d\. ", exercises, re.MULTILINE)) >= 5
 
 
 def test_the_code_of_lessons_keeps_the_rules(tmp_path):
