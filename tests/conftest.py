@@ -19,6 +19,7 @@ from maskline.core.scores import CurveSpec, FigureSpec, Headline, Report
 from maskline.core.storage import MANIFEST, sha256, write_csv, write_json
 from maskline.settings.files import read_yaml
 from maskline.settings.params import load
+from tests.browser import ABSENT, CHROMIUM, DRIVER, chromium
 from tests.project import ROOT, call, change, copy_project
 
 # Before torch is loaded, here and in the commands that tests run: tiny tensors gain nothing from threads.
@@ -37,6 +38,15 @@ def pytest_collection_finish():
     """Spare collections of garbage what all tests have imported: a run that changes its data collects at once."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(name="browser", scope="module")
+def _browser():
+    """Return a headless Chromium; where there is none, the test is skipped."""
+    if not (CHROMIUM and DRIVER):
+        pytest.skip(ABSENT)
+    with chromium() as browser:
+        yield browser
 
 
 def built_once(tmp_path_factory, name, build):

@@ -1,29 +1,10 @@
 """The page for people, in a real browser."""
 
-import shutil
-
 import pytest
-from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 from tests.serving.conftest import SECONDS, models, running
-
-BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-
-pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium or chromedriver is not installed")
-
-
-@pytest.fixture(scope="module", name="browser")
-def _browser():
-    options = ChromeOptions()
-    options.binary_location = BROWSER
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = Chrome(options, ChromeService(DRIVER))
-    yield browser
-    browser.quit()
 
 
 def ask(browser, section, **texts):

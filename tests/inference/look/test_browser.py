@@ -1,6 +1,5 @@
 """The page as a browser shows it."""
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -10,23 +9,6 @@ from maskline.inference.look.model import look_at, open_model, random_weights
 from maskline.inference.look.page import page
 
 TEXT, SECOND = "w5 w6 w7 w6", "w8 w9"
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no chromium with its chromedriver")
-
-
-@pytest.fixture(name="browser", scope="module")
-def _browser():
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1200,1000"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture(name="looks", scope="module")
