@@ -37,11 +37,10 @@ def main(
     from maskline.inference.shares import Share
     from maskline.inference.vectors import VectorSettings, open_encoder, write_vectors
 
-    settings = VectorSettings(pooling, normalize, dtype)
+    settings, share = VectorSettings(pooling, normalize, dtype), Share.of_this_process()
     opened = open_encoder(model)
     with progress_bar("texts") as progress:
-        named, share = Columns(column, id_column), Share.of_this_process()
-        manifest = write_vectors(files, out, opened, settings, file_format, named, progress, share)
+        manifest = write_vectors(files, out, opened, settings, file_format, Columns(column, id_column), progress, share)
     if manifest:
         say_written(manifest, out)
 

@@ -8,6 +8,7 @@ import pytest
 
 from maskline.core.errors import UserError
 from maskline.inference import documents
+from maskline.inference.growing import Growing
 from maskline.inference.shares import Share
 from maskline.inference.vectors import VectorSettings, write_vectors
 from tests.inference.test_vectors import contents, open_encoder, torch, write
@@ -77,6 +78,49 @@ def test_a_share_of_other_work_is_written_again(model, tmp_path, change):
         assert not (tmp_path / "out.share-0-of-2").exists()
         return
     assert embed(model, tmp_path, Share(1, 2))["texts"] == 7
+
+
+@pytest.mark.parametrize("file_format", ["npy", "parquet"])
+def test_what_one_process_has_left_is_no_part_of_what_several_write(model, tmp_path, monkeypatch, file_format):
+    write(tmp_path / "a.txt")
+    embed(model, tmp_path, file_format=file_format)
+    expected = contents(tmp_path / "out")
+    with monkeypatch.context() as patched:
+        patched.setattr(Growing, "finish", None)  # it ends after its last chunk
+        with pytest.raises(TypeError):
+            embed(model, tmp_path, file_format=file_format)
+    assert (tmp_path / "out.partial" / "state.json").exists()
+    for number in range(2):
+        embed(model, tmp_path, Share(number, 2), file_format)
+    assert contents(tmp_path / "out") == expected
+
+
+@pytest.mark.parametrize(
+    ("rank", "world_size", "expected"),
+    [(None, None, Share(0, 1)), ("0", "1", Share(0, 1)), ("2", "3", Share(2, 3))],
+)
+def test_torchrun_tells_the_share(monkeypatch, rank, world_size, expected):
+    tell(monkeypatch, rank, world_size)
+    assert Share.of_this_process() == expected
+
+
+@pytest.mark.parametrize(
+    ("rank", "world_size"), [("3", None), (None, "4"), ("3", "3"), ("0", "0"), ("x", "2"), ("-1", "2"), ("", "")]
+)
+def test_what_torchrun_does_not_tell_is_refused(monkeypatch, rank, world_size):
+    tell(monkeypatch, rank, world_size)
+    with pytest.raises(
+        UserError, match=rf"^no process of torchrun has RANK={rank or ''}, WORLD_SIZE={world_size or ''}:"
+    ):
+        Share.of_this_process()
+
+
+def tell(monkeypatch, rank, world_size):
+    for name, value in (("RANK", rank), ("WORLD_SIZE", world_size)):
+        if value is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, value)
 
 
 def test_what_would_be_lost_is_named_before_anything_is_computed(model, tmp_path):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from maskline.core.errors import UserError
+from maskline.core.errors import UserError, one_line
 from maskline.core.storage import MANIFEST, read_manifest, try_lock
 from maskline.inference.growing import Growing
 
@@ -32,8 +32,18 @@ class Share:
 
     @classmethod
     def of_this_process(cls) -> Self:
-        """Return the share that torchrun gave this process; all of the work where nothing did."""
-        return cls(int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")))
+        """Return the share that torchrun gave this process; all of the work where nothing did.
+
+        Raises:
+            UserError: RANK and WORLD_SIZE are not those of a process of torchrun.
+        """
+        number, count = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
+        if number is None and count is None:
+            return cls()
+        if not (number and count and number.isdecimal() and count.isdecimal() and int(number) < int(count)):
+            given = ", ".join(f"{name}={os.environ.get(name, '')}" for name in ("RANK", "WORLD_SIZE"))
+            raise UserError(f"no process of torchrun has {one_line(given)}: start it by torchrun, or unset both")
+        return cls(int(number), int(count))
 
     def of(self, total: int) -> range:
         """Return which of `total` chunks are this share's; they follow one another, in the order of the shares."""
@@ -80,7 +90,8 @@ def join(
             return None
         parts = [read_manifest(place, "embed") for place in places]
         manifest = {**about, **{name: sum(part[name] for part in parts) for name in sums}}
-        with Growing(out, identity) as growing:
+        # Known by another name than the work of one process, whose rest would be taken for the beginning of this.
+        with Growing(out, {**identity, "shares": share.count}) as growing:
             for place, part in zip(places, parts, strict=True):
                 for name in part["files"]:
                     _append(growing, place / name)
