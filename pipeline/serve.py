@@ -45,8 +45,11 @@ def main(
     from maskline.serving.server import listen, serve
 
     key = os.environ.get(KEY)
-    if key is not None and not key.strip():
-        raise UserError(f"{KEY} is empty: give it a key, or unset it")
+    if key is not None and not (key.strip() == key != "" and key.isascii() and key.isprintable()):
+        raise UserError(
+            f"{KEY} is empty, or has what no header of HTTP holds (characters beyond ASCII, blanks at an end): give "
+            "another, or unset it"
+        )
     with listen(host, port) as listener:
         served = ServedModel(model, name)
         searching = SearchProcess(index, model) if index else None

@@ -34,6 +34,7 @@ JSON = {"content-type": "application/json"}
         ("/embed", b'{"texts": ["a"], "truncate": "yes"}', 422, "truncate: Input should be a valid boolean"),
         ("/embed", b'{"texts": ["a"], "\\ud800": 1}', 422, "the body: "),
         ("/predict", b'{"inputs": [{"text": "\\ud800"}]}', 422, "inputs.0.text: there is half a character"),
+        ("/v1/embeddings", b'{"model": "sentiment", "input": "\\ud800"}', 400, "input: there is half a character"),
         ("/embed", b"[" * 100_000, 400, "the body is no JSON"),
         (
             "/predict",

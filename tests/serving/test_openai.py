@@ -47,6 +47,7 @@ def test_a_single_text_and_a_list_are_taken(client):
         ({"input": [1, 2, 3]}, "input: token ids are of another tokenizer: send texts"),
         ({"input": [[1, 2], [3]]}, "input: token ids are of another tokenizer: send texts"),
         ({"input": []}, "input: List should have at least 1 item"),
+        ({"input": {"text": "a"}}, "input: Input should be a valid list"),
         ({"input": ["a", None]}, "input.1: Input should be a valid string"),
         ({"input": ""}, "input has no token"),
         ({"input": ["a", ""]}, "input[1] has no token"),

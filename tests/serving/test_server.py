@@ -107,8 +107,17 @@ def test_what_cannot_be_served_is_told_in_a_line(command, tiny_project, tmp_path
         assert (code, out) == (1, "")
         assert err.startswith(words)
         assert err.count("\n") == 1
-    monkeypatch.setenv("MASKLINE_API_KEY", " ")
-    assert command(model)[2] == "error: MASKLINE_API_KEY is empty: give it a key, or unset it\n"
+    for name in ("", " ", "a\nb", "\udcff"):
+        code, out, err = command(model, "--name", name)
+        assert (code, out, err) == (1, "", f"error: {name!a} is no name that clients can send: give one with --name\n")
+
+
+@pytest.mark.parametrize("key", ["", " ", "key\n", " key", "k\u00e9y", "\udcff", "a\tb"])
+def test_a_key_that_no_header_holds_is_refused(command, tiny_project, monkeypatch, key):
+    monkeypatch.setenv("MASKLINE_API_KEY", key)
+    code, out, err = command(models(tiny_project) / "sentiment")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("error: MASKLINE_API_KEY is empty, or has what no header of HTTP holds")
 
 
 def test_whoever_reaches_it_may_ask_unless_there_is_a_key(command, tiny_project, monkeypatch):
@@ -129,6 +138,19 @@ def test_an_address_that_is_taken_is_told():
         port = taken.getsockname()[1]
         with pytest.raises(UserError, match=rf"127\.0\.0\.1, port {port}: Address already in use; give another"):
             listen("127.0.0.1", port)
+
+
+def test_of_two_that_start_at_once_one_is_told_so_and_ends(tiny_project):
+    """Each was bound while it loaded its model, which the system allows as long as none of them listens."""
+    model = ServedModel(models(tiny_project) / "sentiment")
+    with listen("127.0.0.1", 0) as first:
+        port = first.getsockname()[1]
+        with listen("127.0.0.1", port) as second:
+            first.listen()
+            service = Service(model, None, Limits())
+            with pytest.raises(UserError, match=rf"127\.0\.0\.1, port {port}: Address already in use; give another"):
+                serve(service, second, None)
+    assert not service.batcher._thread.is_alive()
 
 
 def test_answers_do_not_wait_for_more_to_send():

@@ -74,7 +74,7 @@ class SearchIndex:
             if digest != self.manifest[name]:
                 raise UserError(
                     f"{self.directory} was made with another {name} ({self.manifest[name][:12]}) than that of "
-                    f"{directory} ({digest[:12]}): name that one with --model, or make the index anew"
+                    f"{directory} ({digest[:12]}): name the one that it was made with, or make the index anew"
                 )
 
     def check(self, method: str, query: str) -> None:

@@ -30,8 +30,8 @@ def fault(
 
 def explained(errors: Sequence[Mapping[str, Any]]) -> tuple[int, str]:
     """Return the status and one line about what was sent, given what pydantic says of it; its values stay out."""
-    # Of what may be a text or a list, pydantic says both: what went farther was meant.
-    first = max(errors, key=lambda error: (len(error["loc"]), str(error["loc"][-1]).startswith("list[")))
+    # Of what may be a text or a list, pydantic says both: what went farther was meant, and of two types the list.
+    first = max(errors, key=lambda error: (len(error["loc"]), not error["type"].endswith("_type"), _is_list(error)))
     where = [str(part) for part in first["loc"] if part not in ("body", "str") and "[" not in str(part)]
     if first["type"] == "json_invalid":
         return HTTPStatus.BAD_REQUEST, f"the body is no JSON: {first['ctx']['error']} at character {where[0]}"
@@ -39,3 +39,7 @@ def explained(errors: Sequence[Mapping[str, Any]]) -> tuple[int, str]:
         message = f"the body: {first['msg']}; send a JSON object, with Content-Type application/json"
         return HTTPStatus.UNPROCESSABLE_ENTITY, message
     return HTTPStatus.UNPROCESSABLE_ENTITY, f"{'.'.join(where)}: {first['msg']}"
+
+
+def _is_list(error: Mapping[str, Any]) -> bool:
+    return str(error["loc"][-1]).startswith("list[")

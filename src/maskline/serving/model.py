@@ -79,9 +79,11 @@ class ServedModel:
         """Open a directory of any kind of model.
 
         Raises:
-            UserError: it is incomplete or damaged, or nothing can be asked of it.
+            UserError: it is incomplete or damaged, nothing can be asked of it, or no client could send its name.
         """
-        self.name = name or directory.resolve().name
+        self.name = directory.resolve().name if name is None else name
+        if not (self.name.strip() and self.name.isprintable()):
+            raise UserError(f"{self.name!a} is no name that clients can send: give one with --name")
         self.hashes = hashes_of(directory)
         try:
             config = read_json(directory / "config.json")

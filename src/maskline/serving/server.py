@@ -32,10 +32,14 @@ def listen(host: str, port: int) -> socket.socket:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((host, port))
         except (OSError, UnicodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise UserError(f"{host}, port {port}: {reason}; give another with --host or --port") from None
+            raise _not_free(host, port, error) from None
         stack.pop_all()
     return listener
+
+
+def _not_free(host: str, port: int, error: OSError | UnicodeError) -> UserError:
+    reason = error.strerror if isinstance(error, OSError) else error
+    return UserError(f"{host}, port {port}: {reason}; give another with --host or --port")
 
 
 def serve(
@@ -51,11 +55,17 @@ def serve(
         listener: a bound socket.
         key: what clients must send; None: nothing.
         started: called when the first client may ask.
+
+    Raises:
+        UserError: another process, which was bound to the same address, listens there.
     """
-    server = make_server(service, key)
-    listener.listen(BACKLOG)
-    started()
     try:
+        server = make_server(service, key)
+        try:
+            listener.listen(BACKLOG)
+        except OSError as error:
+            raise _not_free(*listener.getsockname()[:2], error) from None
+        started()
         server.run([listener])
     finally:
         service.close()
