@@ -51,8 +51,8 @@ def run(main: Callable[..., None]) -> None:
         _check_clone()
         with _interruptible():
             app()
-    except (UserError, OSError, MemoryError, UnicodeEncodeError) as error:
-        if debug or (isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8"):  # which no locale explains
+    except (UserError, OSError, MemoryError, UnicodeEncodeError, ModuleNotFoundError) as error:
+        if debug or _is_ours(error):
             raise
         # What goes wrong before torch is there goes wrong in every process of torchrun; see process_group for the rest.
         if _is_main() or "torch" in sys.modules:
@@ -201,9 +201,18 @@ def _is_main() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def _explain(error: UserError | OSError | MemoryError | UnicodeEncodeError) -> str:
+def _is_ours(error: Exception) -> bool:
+    """Return whether an error is a fault of this program's: nothing in the user's reach explains it."""
+    if isinstance(error, ModuleNotFoundError):
+        return (error.name or "maskline").partition(".")[0] in {"maskline", "pipeline"}
+    return isinstance(error, UnicodeEncodeError) and error.encoding == "utf-8"  # which has all characters
+
+
+def _explain(error: UserError | OSError | MemoryError | UnicodeEncodeError | ModuleNotFoundError) -> str:
     if isinstance(error, UserError):
         return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error.name} is not installed, which this needs: pip install -c constraints.txt -e ."
     if isinstance(error, MemoryError):
         return f"out of memory{f' ({error})' if str(error) else ''}: close other programs, or take smaller numbers"
     if isinstance(error, UnicodeEncodeError):

@@ -49,7 +49,8 @@ def main(
         raise UserError("--data is what int8 is measured on: give --int8 with it, or neither")
     from maskline.inference.export import export_graph
 
-    place = out or model.with_name(f"{model.name}-{'int8' if int8 else 'onnx'}")
+    named = model if model.name not in {"", ".."} else model.resolve()
+    place = out or named.with_name(f"{named.name}-{'int8' if int8 else 'onnx'}")
     found = export_graph(model, place, int8=int8, data=data, encoder=encoder)
     say(f"{place}: {found.bytes:,} bytes, float32 differs from torch by {found.difference:.0e}")
     if quality := found.quality:

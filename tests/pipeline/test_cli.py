@@ -41,6 +41,23 @@ def test_a_system_that_lacks_what_runs_rely_on_is_one_line(monkeypatch, capsys):
     assert outcome(monkeypatch, capsys, lambda: None) == (1, line)
 
 
+def test_a_package_that_is_not_there_is_one_line_and_a_module_of_ours_a_traceback(monkeypatch, capsys):
+    """A machine that serves a graph has no torch, and may be given a model that needs it."""
+
+    def imports(name):
+        def main():
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+        return main
+
+    line = "error: torch is not installed, which this needs: pip install -c constraints.txt -e .\n"
+    assert outcome(monkeypatch, capsys, imports("torch")) == (1, line)
+    monkeypatch.setattr(sys, "argv", ["command"])
+    for name in ("maskline.nothing", "pipeline.nothing", None):
+        with pytest.raises(ModuleNotFoundError):
+            cli.run(imports(name))
+
+
 @pytest.mark.parametrize("text", ["two\nlines", "\x1b]0;title\x07", "\x1b[31mred", "\u202eturned", "\x9b2J"])
 def test_an_error_is_one_line_that_steers_no_terminal(monkeypatch, capsys, text):
     """A label, a key or the name of a file may hold anything."""

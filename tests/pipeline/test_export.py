@@ -78,6 +78,11 @@ def test_a_task_in_int8_is_measured_on_its_validation_split(call, monkeypatch):
         "error: data/tasks/sentiment holds no examples of the task, on which int8 is measured: name their directory "
         "with --data\n"
     )
+    for other in ("data/corpus", "data/models/pretrained", "data/tokens"):
+        code, _, errors = call(export, str(model), "--onnx", "--int8", "--out", "again", "--data", other)
+        assert code == 1
+        assert errors.startswith(f"error: {other} holds no examples of the task, on which int8 is measured: ")
+        assert errors.count("\n") == 1
     monkeypatch.setattr(library, "MOST_LOST", -0.5)
     code, _, errors = call(export, str(model), "--onnx", "--int8", "--out", "again", "--data", "elsewhere")
     assert code == 1
@@ -93,3 +98,15 @@ def test_what_is_asked_for_wrongly_is_told_in_one_line(call):
     ):
         code, output, errors = call(export, "data/models/sentiment", *arguments)
         assert (code, output, errors) == (1, "", message)
+
+
+@pytest.mark.parametrize(("inside", "given"), [("", "."), ("inner", "..")])
+def test_a_model_in_the_folder_of_work_is_written_beside_it(call, tmp_path, monkeypatch, inside, given):
+    taken = []
+    monkeypatch.setattr(
+        library, "export_graph", lambda _, out, **__: taken.append(out) or library.Exported(1, 0.0, None)
+    )
+    (tmp_path / "model" / "inner").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "model" / inside)
+    assert call(export, given, "--onnx")[0] == 0
+    assert taken == [tmp_path / "model-onnx"]

@@ -255,13 +255,17 @@ def _measure(network: Network, data: Path | None) -> _Measure:
     if network.kind is None or recipe is None:
         return _Measure(_texts(network, data or Path("data/corpus")), None, lambda _: None)
     place = data or Path("data/tasks") / name
+    absent = UserError(
+        f"{place} holds no examples of the task, on which int8 is measured: name their directory with --data"
+    )
     if not (place / MANIFEST).is_file():
-        raise UserError(
-            f"{place} holds no examples of the task, on which int8 is measured: name their directory with --data"
-        )
+        raise absent
     settings = import_module(f"{maskline.tasks.__name__}.{network.kind}.settings").Settings
     make_task = import_module(f"{maskline.tasks.__name__}.{network.kind}.task").make_task
-    dataset = read_dataset(place, place.name)
+    try:
+        dataset = read_dataset(place, place.name)
+    except (LookupError, FileNotFoundError):  # another stage wrote it
+        raise absent from None
     try:
         chosen = settings.model_fields["finetune"].annotation.model_validate(recipe)
         task = make_task(chosen, dataset.manifest)
