@@ -1,6 +1,7 @@
 """Indexing and searching: what is found, what is refused, and what survives a kill."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -137,6 +138,15 @@ def test_another_model_another_tokenizer_and_what_is_no_index_are_refused(whole,
     write_json(tmp_path / MANIFEST, read_json(whole / MANIFEST))
     with pytest.raises(UserError, match="is no whole index: make it anew"):
         SearchIndex(tmp_path)
+
+
+@pytest.mark.parametrize("name", [MANIFEST, "vectors.npy", "documents.npy", "indexes/bm25/params.index.json"])
+def test_a_damaged_index_is_told(whole, tmp_path, name):
+    folder = shutil.copytree(whole, tmp_path / "index")
+    path = folder / name
+    path.write_bytes(b"x" * path.stat().st_size)
+    with pytest.raises(UserError, match="index is no whole index: make it anew"):
+        SearchIndex(folder)
 
 
 def test_what_was_not_built_cannot_be_asked_for(source, model, tmp_path):

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -18,6 +19,7 @@ from maskline.inference import documents, growing
 from maskline.inference.documents import Columns, Document, chunks, find_files, read_documents
 from maskline.inference.embedding import embed
 from maskline.inference.growing import Growing
+from maskline.inference.shares import Share
 from maskline.inference.vectors import VectorSettings, open_encoder, write_vectors
 from maskline.model.directory import TokenizerFiles, export
 from maskline.model.heads import PretrainingModel
@@ -205,6 +207,20 @@ def test_missing_files_and_names_that_repeat_are_refused(tmp_path):
         write(tmp_path / folder / "a.txt")
     with pytest.raises(UserError, match=r"several files are called a\.txt"):
         find_files([tmp_path / "x", tmp_path / "y" / "a.txt"])
+    write(tmp_path / "x" / "\udcff.txt")
+    with pytest.raises(UserError, match=r"the name of the file '\\udcff.txt' is not UTF-8: .* rename it"):
+        find_files([tmp_path / "x"])
+
+
+@pytest.mark.parametrize("share", [Share(), Share(0, 2)])
+def test_a_model_is_not_replaced(model, tiny_project, tmp_path, share):
+    out = shutil.copytree(tiny_project / "data" / "models" / "pretrained", tmp_path / "model")
+    before = contents(out)
+    write(tmp_path / "a.txt")
+    with pytest.raises(UserError, match=r"model is what another command wrote, and would go: name another folder"):
+        write_vectors([tmp_path / "a.txt"], out, model, VectorSettings(), share=share)
+    assert contents(out) == before
+    assert {path.name for path in tmp_path.iterdir()} == {"a.txt", "model"}
 
 
 def test_a_folder_of_somebody_is_not_emptied(model, tmp_path):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -107,6 +108,11 @@ def test_what_cannot_be_served_is_told_in_a_line(command, tiny_project, tmp_path
         assert (code, out) == (1, "")
         assert err.startswith(words)
         assert err.count("\n") == 1
+    damaged = shutil.copytree(model, tmp_path / "damaged")
+    weights = damaged / "model.safetensors"
+    weights.write_bytes(b"x" * weights.stat().st_size)
+    line = f"error: {damaged} holds nothing to serve: {weights} is not what finetune@damaged wrote (truncated or "
+    assert command(damaged)[2].startswith(line)
     for name in ("", " ", "a\nb", "\udcff"):
         code, out, err = command(model, "--name", name)
         assert (code, out, err) == (1, "", f"error: {name!a} is no name that clients can send: give one with --name\n")

@@ -41,7 +41,8 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
     """Return `paths` in their order, of a directory all files in it that can be read, by name.
 
     Raises:
-        UserError: a path is missing or is none of FORMATS, or two files have one name, by which ids tell them apart.
+        UserError: a path is missing or is none of FORMATS, or ids, which have the names of files, could not: a name is
+            not UTF-8, or two files have one.
     """
     found: list[Path] = []
     for path in paths:
@@ -57,6 +58,8 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
         else:
             found.append(path)
     names = Counter(path.name for path in found)
+    if unreadable := next(filter(has_half_character, names), None):
+        raise UserError(f"the name of the file {unreadable!a} is not UTF-8: ids name the file, so rename it")
     if twice := sorted(name for name, count in names.items() if count > 1):
         raise UserError(f"several files are called {twice[0]}: ids name the file, so rename one of them")
     return found

@@ -12,10 +12,31 @@ from types import TracebackType
 from typing import Any, Self
 
 from maskline.core.errors import UserError
-from maskline.core.storage import fresh_directory, read_json, try_lock, write_json, write_manifest
+from maskline.core.storage import (
+    MANIFEST,
+    check_ours,
+    fresh_directory,
+    read_json,
+    try_lock,
+    write_json,
+    write_manifest,
+)
 
 STATE = "state.json"
 LOCK = ".lock"
+SAID = {"texts", "dimensions", "model", "tokenizer"}
+"""What the manifest of every directory says that has grown."""
+
+
+def check_replaceable(out: Path) -> None:
+    """Check that `out` is not there, or has grown as well: it may be written anew.
+
+    Raises:
+        UserError: it has files that are not ours, or is what another command wrote, such as a model.
+    """
+    check_ours(out)
+    if (out / MANIFEST).is_file() and not read_json(out / MANIFEST).keys() >= SAID:
+        raise UserError(f"{out} is what another command wrote, and would go: name another folder")
 
 
 class Growing:
@@ -30,8 +51,10 @@ class Growing:
         """Go on with what is there for `out` if all that shapes it, `identity`, is the same; else begin anew.
 
         Raises:
-            UserError: `out`, or the folder beside it, has files that are not ours, or another process fills it.
+            UserError: `out` may not be replaced, the folder beside it has files that are not ours, or another process
+                fills it.
         """
+        check_replaceable(out)
         self.out = fresh_directory(out)
         self.directory = out.with_name(f"{out.name}.partial")
         self.directory.mkdir(parents=True, exist_ok=True)

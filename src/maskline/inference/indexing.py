@@ -58,7 +58,7 @@ def write_index(
         progress: given how many documents there are, returns what is told how many have vectors.
 
     Raises:
-        UserError: a file is not what it should be, or `out` holds files of others.
+        UserError: a file is not what it should be, or `out` may not be replaced.
     """
     files = find_files(paths)
     count = sum(1 for _ in read_documents(files, columns))

@@ -59,9 +59,12 @@ class SearchIndex:
         self.manifest = _read_manifest(directory)
         self.count: int = self.manifest["texts"]
         self.methods = tuple(name for name in METHODS if name not in {"ivf", "hnsw"} or name in self.manifest["kinds"])
-        self._nearest = Nearest(directory, np.load(directory / VECTORS, mmap_mode="r"))
-        self._ends = np.load(directory / ENDS, mmap_mode="r")
-        self._bm25 = bm25s.BM25.load(directory / INDEXES / BM25, mmap=True)
+        try:
+            self._nearest = Nearest(directory, np.load(directory / VECTORS, mmap_mode="r"))
+            self._ends = np.load(directory / ENDS, mmap_mode="r")
+            self._bm25 = bm25s.BM25.load(directory / INDEXES / BM25, mmap=True)
+        except (ValueError, LookupError, EOFError):
+            raise _not_whole(directory) from None
         self._words = analyzer(self.manifest["language"])
 
     def check_model(self, directory: Path) -> None:
@@ -173,15 +176,19 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
     """Return the manifest of an index whose files have the sizes that it promises; their hashes would take seconds."""
     if not (directory / MANIFEST).is_file():
         raise UserError(f"{directory} is no index ({MANIFEST} is missing): make it with `python -m pipeline.index`")
-    manifest = read_json(directory / MANIFEST)
     try:
+        manifest = read_json(directory / MANIFEST)
         whole = all((directory / name).stat().st_size == one["bytes"] for name, one in manifest["files"].items())
         whole = whole and all(name in manifest for name in ("kinds", "language", "pooling", "texts"))
-    except (OSError, LookupError, TypeError, AttributeError):
+    except (UserError, OSError, LookupError, TypeError, AttributeError):
         whole = False
     if not whole:
-        raise UserError(f"{directory} is no whole index: make it anew with `python -m pipeline.index`")
+        raise _not_whole(directory)
     return dict(manifest)
+
+
+def _not_whole(directory: Path) -> UserError:
+    return UserError(f"{directory} is no whole index: make it anew with `python -m pipeline.index`")
 
 
 def best(scores: NDArray[Any], k: int, *, above: float | None = None) -> Ranking:

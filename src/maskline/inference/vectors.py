@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maskline.core.storage import check_ours, source_fingerprint
+from maskline.core.storage import source_fingerprint
 from maskline.graphs.directory import is_graph, open_graph
 from maskline.inference.documents import Columns, Document, chunks, find_files, read_documents
 from maskline.inference.embedding import GraphPooler, Pooler, Pooling, TorchPooler, embed_by
-from maskline.inference.growing import Growing
+from maskline.inference.growing import Growing, check_replaceable
 from maskline.inference.identity import hashes_of
 from maskline.inference.shares import Share, is_whole, join
 from maskline.records.files import describe
@@ -135,7 +135,7 @@ def write_vectors(
         share: of the work, that is this process's.
 
     Raises:
-        UserError: a file is not what it should be, or `out` holds files of others.
+        UserError: a file is not what it should be, or `out` may not be replaced.
     """
     files = find_files(paths)
     sizes = [len(chunk) for chunk in chunks(read_documents(files, columns))]
@@ -163,7 +163,7 @@ def write_vectors(
 
     if share.count == 1:
         return fill(out, identity, about)
-    check_ours(out)
+    check_replaceable(out)
     own = {**identity, "share": asdict(share)}
     if not is_whole(share.directory(out), own):
         fill(share.directory(out), own, own)

@@ -92,14 +92,14 @@ class ServedModel:
             raise UserError(
                 f"{directory / 'config.json'} does not say how much the model reads: name another"
             ) from None
-        self._counting = load_tokenizer(directory)
-        self._counting.plain.encode("")  # made here, by one thread
         self.refused: dict[str, str] = {}
         self._encoder: OpenEncoder | None = self._try("embed", lambda: open_encoder(directory))
         self._predictor: Answering | None = self._try("predict", lambda: load_predictor(directory))
         self._filler: Filler | None = self._try("fill-mask", lambda: _filler(directory))
         if not self.offers:
             raise UserError(f"{directory} holds nothing to serve: {self.refused['predict']}")
+        self._counting = load_tokenizer(directory)
+        self._counting.plain.encode("")  # made here, by one thread
 
     def _try(self, what: str, opening: Callable[[], Any]) -> Any:
         try:
