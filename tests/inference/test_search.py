@@ -140,6 +140,19 @@ def test_another_model_another_tokenizer_and_what_is_no_index_are_refused(whole,
         SearchIndex(tmp_path)
 
 
+def test_an_open_index_stays_what_it_was_when_another_is_written_there(model, tmp_path):
+    texts, out = tmp_path / "texts.txt", tmp_path / "index"
+    texts.write_text("a river\nthe stone\n")
+    write_index([texts], out, model, IndexSettings())
+    opened = SearchIndex(out)
+    texts.write_text("another garden of the city\n")
+    write_index([texts], out, model, IndexSettings())
+    assert [hit.snippet for hit in opened.hits(opened.ranking("bm25", "river stone", None, 2))] == [
+        "a river",
+        "the stone",
+    ]
+
+
 @pytest.mark.parametrize("name", [MANIFEST, "vectors.npy", "documents.npy", "indexes/bm25/params.index.json"])
 def test_a_damaged_index_is_told(whole, tmp_path, name):
     folder = shutil.copytree(whole, tmp_path / "index")

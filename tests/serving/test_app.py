@@ -186,6 +186,14 @@ def test_health_information_and_counts(pretrained, sentiment, index):
     assert "of-nobody" not in sentiment.get("/metrics").text
 
 
+@pytest.mark.parametrize("path", ["/", "/health", "/info"])
+def test_what_looks_after_servers_may_ask_for_the_head_alone(sentiment, path):
+    whole, head = sentiment.get(path), sentiment.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == str(len(whole.content))
+    assert sentiment.head("/embed").status_code == 405
+
+
 def test_the_reference_names_every_path_and_loads_nothing_from_elsewhere(pretrained):
     page = pretrained.get("/docs").text
     for path in pretrained.get("/openapi.json").json()["paths"]:

@@ -62,6 +62,7 @@ class SearchIndex:
         try:
             self._nearest = Nearest(directory, np.load(directory / VECTORS, mmap_mode="r"))
             self._ends = np.load(directory / ENDS, mmap_mode="r")
+            self._snippets = np.memmap(directory / SNIPPETS, mode="r")  # of this index, whatever is written there later
             self._bm25 = bm25s.BM25.load(directory / INDEXES / BM25, mmap=True)
         except (ValueError, LookupError, EOFError):
             raise _not_whole(directory) from None
@@ -123,11 +124,9 @@ class SearchIndex:
     def hits(self, ranking: Ranking) -> list[Hit]:
         """Return the documents of a ranking."""
         found = []
-        with (self.directory / SNIPPETS).open("rb") as file:
-            for row, score in zip(*ranking, strict=True):
-                file.seek(int(self._ends[row - 1]) if row else 0)
-                id_, title, text = json.loads(file.readline())
-                found.append(Hit(id_, title, text, float(score)))
+        for row, score in zip(*ranking, strict=True):
+            line = self._snippets[self._ends[row - 1] if row else 0 : self._ends[row]]
+            found.append(Hit(*json.loads(line.tobytes()), float(score)))
         return found
 
 

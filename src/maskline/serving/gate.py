@@ -44,6 +44,8 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":  # what looks after servers asks so; uvicorn sends no body then
+            scope = {**scope, "method": "GET"}
         started, status = time.perf_counter(), 0
 
         async def sending(message: Message) -> None:
