@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import tests.adapters.test_directory
+from maskline.core import storage
 from maskline.core.errors import UserError
 from maskline.core.storage import read_json, write_manifest
 from maskline.graphs import directory as graphs
@@ -346,3 +347,16 @@ def test_what_is_asked_for_wrongly_is_told(root, tmp_path, monkeypatch):
     monkeypatch.setattr(graphs, "find_spec", lambda name: None if name == "onnxscript" else name)
     with pytest.raises(UserError, match=r"onnxscript is not installed: pip install -c constraints.txt -e '.\[onnx\]'"):
         export_graph(model, tmp_path / "x")
+
+
+def test_what_a_killed_export_has_left_is_replaced(root, tmp_path, monkeypatch):
+    model, out = root / "models" / "mean", tmp_path / "graph"
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "write_manifest", None)  # it ends after its last file
+        with pytest.raises(TypeError):
+            export_graph(model, out)
+    storage._unlock(out)  # as the end of the process does
+    with pytest.raises(UserError, match="graph is incomplete .*: run `python -m pipeline.export` again"):
+        load_predictor(out)
+    export_graph(model, out)
+    load_predictor(out)

@@ -19,6 +19,7 @@ import maskline.tasks
 from maskline.adapters.directory import TunedModel, read
 from maskline.core.errors import UserError, one_line
 from maskline.core.storage import (
+    INCOMPLETE,
     MANIFEST,
     fresh_directory,
     read_manifest,
@@ -122,7 +123,7 @@ def export_graph(
 
     Args:
         directory: of a model of any kind: pretrained, imported, fine-tuned as a whole or on an encoder.
-        out: where the graph goes.
+        out: where the graph goes; what a killed export left there is replaced.
         int8: whether it is quantized, which is done per tensor and per channel; the better one is kept.
         data: what int8 is measured on: of a fine-tuned model the examples of its task, by their validation split; of
             another one files of texts. None: `data/tasks/NAME` or `data/corpus`.
@@ -132,7 +133,7 @@ def export_graph(
         UserError: a directory is not what it should be, `out` is there already, the graph computes something else than
             torch, or int8 is not good enough; then nothing is written.
     """
-    if out.exists():
+    if out.exists() and not (out / INCOMPLETE).is_file():
         raise UserError(f"{out} is there already: name another directory with --out")
     if is_graph(directory):
         raise UserError(f"{directory} is a graph already: name the directory of a model")
