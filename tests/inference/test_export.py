@@ -356,7 +356,7 @@ def test_what_a_killed_export_has_left_is_replaced(root, tmp_path, monkeypatch):
         with pytest.raises(TypeError):
             export_graph(model, out)
     storage._unlock(out)  # as the end of the process does
-    with pytest.raises(UserError, match="graph is incomplete .*: run `python -m pipeline.export` again"):
+    with pytest.raises(UserError, match=r"graph is incomplete .*: run `python -m pipeline.export` again"):
         load_predictor(out)
     export_graph(model, out)
     load_predictor(out)

@@ -1,5 +1,8 @@
 """What is answered, and that it is what the commands say."""
 
+import os
+import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,7 +15,7 @@ from maskline.inference.vectors import VectorSettings, open_encoder
 from maskline.model.directory import load_pretraining_model
 from maskline.tokenization.load import load_tokenizer
 from tests.conftest import tiny_articles
-from tests.serving.conftest import message, models, running
+from tests.serving.conftest import message, models, running, until
 
 CPU = torch.device("cpu")
 TEXTS = [article.text for article in tiny_articles(30)]
@@ -141,6 +144,19 @@ def test_an_index_whose_process_was_killed_answers_the_next_query(pretrained):
     first, second = (pretrained.post("/search", json={"query": "river", "method": "bm25"}) for _ in range(2))
     assert first.status_code in {200, 503}
     assert second.status_code == 200
+
+
+def test_an_index_whose_process_was_killed_with_a_query_unread_is_asked_again(pretrained):
+    process = pretrained.service.index._process
+    os.kill(process.pid, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(pretrained.post, "/search", json={"query": "river", "method": "bm25"})
+        until(lambda: pretrained.service.index._waiting)
+        time.sleep(0.2)  # it is in the pipe
+        os.kill(process.pid, signal.SIGKILL)
+        assert asked.result().status_code == 503
+        assert message(asked.result()).startswith("the process of the index ended")
+    assert pretrained.post("/search", json={"query": "river", "method": "bm25"}).status_code == 200
 
 
 def test_an_index_of_another_model_is_refused(tiny_project, index):

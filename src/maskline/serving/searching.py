@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MOST_WAITING = 256
 """Queries that wait for the index."""
+ENDED = EOFError, ConnectionError
+"""What a pipe says when the process at its other end is gone; the second, if that had not read all of it."""
 
 
 class SearchProcess:
@@ -60,7 +62,7 @@ class SearchProcess:
     def _received(self) -> Any:
         try:
             found = self._connection.recv()
-        except EOFError:
+        except ENDED:
             raise UnavailableError("the process of the index ended, for want of memory perhaps: ask again") from None
         if isinstance(found, UserError):
             raise found
@@ -96,7 +98,7 @@ class SearchProcess:
         if not self._process.is_alive():  # it was killed: the next query gets an answer again
             self._connection.close()
             self._start()
-        with suppress(BrokenPipeError):
+        with suppress(*ENDED):
             self._connection.send(question)
         return self._received()
 
@@ -113,7 +115,7 @@ def _answer(connection: Connection, directory: Path, model: Path) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     from maskline.inference.search import SearchIndex
 
-    with suppress(EOFError, BrokenPipeError):
+    with suppress(*ENDED):
         try:
             index = SearchIndex(directory)
             index.check_model(model)
