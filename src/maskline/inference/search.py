@@ -126,7 +126,8 @@ class SearchIndex:
         found = []
         for row, score in zip(*ranking, strict=True):
             line = self._snippets[self._ends[row - 1] if row else 0 : self._ends[row]]
-            found.append(Hit(*json.loads(line.tobytes()), float(score)))
+            id_, title, text = json.loads(line.tobytes())
+            found.append(Hit(id_, title, text, float(score)))
         return found
 
 

@@ -64,7 +64,8 @@ def serve(
         try:
             listener.listen(BACKLOG)
         except OSError as error:
-            raise _not_free(*listener.getsockname()[:2], error) from None
+            host, port, *_ = listener.getsockname()
+            raise _not_free(host, port, error) from None
         started()
         server.run([listener])
     finally:
