@@ -26,7 +26,8 @@ LOSS = 4.523456789012345
 def _pages(tmp_path_factory):
     """The page of a run, and that of three configurations with three seeds."""
     folder = tmp_path_factory.mktemp("pages")
-    write_text(folder / "run.html", render(run_page(made(folder / "run", loss=LOSS, seed=1))))
+    run = made(folder / "run", loss=LOSS, seed=1, activation="long" * 30)
+    write_text(folder / "run.html", render(run_page(run)))
     runs = []
     for name, layers in (("main", 2), ("deep", 4), ("قطة 中文 $5", 6)):
         for seed in range(3):
@@ -204,7 +205,6 @@ def test_the_live_page_follows_a_run_and_keeps_what_was_chosen(opened, tmp_path)
     write_text(tmp_path / "params.yaml", "seed: 0\n")
     write_csv(folder / "train.csv", rows, columns, missing="nan")
     write_csv(folder / "validation.csv", rows[3:4], columns, missing="nan")
-    write_json(folder / "identity.json", {"stage": "pretrain", "params": {"pretrain": {"steps": 20}}})
     watch = Watch(tmp_path, lambda _: {"params.yaml": {"seed": 0, "tasks": {}}})
     times = iter(range(0, 100000, 100))
     with Server(watch, 0, lambda: next(times)) as server:
@@ -216,11 +216,15 @@ def test_the_live_page_follows_a_run_and_keeps_what_was_chosen(opened, tmp_path)
             browser.find_element(By.CSS_SELECTOR, "#live-0 input[value=tokens]").click()
             text = "return document.querySelector('#live-0-pretraining-mlm-loss svg').textContent"
             wait(lambda: "tokens read" in browser.execute_script(text))
+            assert browser.find_element(By.ID, "live-0-title").text == "Live: before its first state"
+            write_json(folder / "identity.json", {"stage": "pretrain", "params": {"pretrain": {"steps": 20}}})
             append_csv(
                 folder / "train.csv", {"step": 9, "tokens": 90, "mlm_loss": 1.5, "loss": 7}, columns, missing="nan"
             )
             wait(lambda: browser.execute_script("return document.body.dataset.version") != version)
             assert "9 of 20" in browser.find_element(By.ID, "now").text
+            assert browser.find_element(By.ID, "live-0-title").text == "Live: pretrain"
+            assert browser.find_element(By.CSS_SELECTOR, "nav a[href='#live-0']").text == "Live: pretrain"
             assert "tokens read" in browser.execute_script(text)
             points = "#live-0-pretraining-mlm-loss path[aria-label*='value: 1.5']"
             wait(lambda: browser.find_elements(By.CSS_SELECTOR, points))

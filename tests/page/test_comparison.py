@@ -76,7 +76,7 @@ def test_a_comparison_is_one_file_and_its_names_are_text(sections):
     assert content.count("<script") == 3
     assert "&lt;script&gt;" in content
     assert "<noscript>" in content
-    assert "dvc exp run -S &#x27;model.layers=4&#x27;" in content
+    assert "dvc exp run -S model.layers=4" in content
 
 
 def test_curves_of_other_data_say_so(tmp_path):
@@ -98,3 +98,22 @@ def test_one_run_beside_another_has_no_pairs_and_no_band(tmp_path):
     page = comparison_page(compare(runs))
     assert [section.key for section in page.sections] == ["experiments", "curves-0", "curves-1", "parameters"]
     assert rows_of(page.sections[1].figures[0], "bands") == []
+    layers = page.sections[1].figures[0].spec["layer"]
+    assert [layer["data"] for layer in layers if "data" in layer] == []  # no layer of bands, whose axes had no numbers
+
+
+def test_a_run_without_a_task_has_no_place_in_the_legend_of_its_curves(tmp_path):
+    runs = []
+    for name, tasks in (("a", {"sentiment": "classification"}), ("b", {})):
+        source = made(tmp_path / name, loss=4.5 + len(tasks))
+        settings = {"params.yaml": {**source.settings["params.yaml"], "tasks": tasks}}
+        if tasks:
+            settings["tasks/sentiment.yaml"] = {"dataset": {"source": "files"}}
+        runs.append(read_folder(tmp_path / name, settings, name))
+    _, pretraining, task, differing = comparison_page(compare(runs)).sections
+    legends = [
+        part.figures[0].spec["layer"][0]["encoding"]["color"]["legend"]["values"] for part in (pretraining, task)
+    ]
+    assert [len(legend) for legend in legends] == [2, 1]
+    assert "tasks/sentiment.yaml" not in differing.html
+    assert "dvc exp run -S &#x27;~tasks.sentiment&#x27;" in differing.html

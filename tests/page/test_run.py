@@ -41,7 +41,7 @@ def test_what_differs_from_the_reference_stands_first(tmp_path, made):
     assert "hidden" not in first
     assert "model.hidden" in everything
     repeated = sections(made(tmp_path, seed=3, layers=4))["provenance"].html
-    assert "dvc exp run -S &#x27;seed=3&#x27; -S &#x27;model.layers=4&#x27;" in repeated
+    assert "dvc exp run -S seed=3 -S model.layers=4" in repeated
     assert "make repro" in sections(made(tmp_path))["provenance"].html
 
 

@@ -1,8 +1,9 @@
 """The page of a comparison: several runs over each other, in a table that sorts, and in pairs of the same seed."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from maskline.page import figures
+from maskline.page import changes, figures
 from maskline.page.curves import known, number
 from maskline.page.document import Figure, Page, Section, Table, controls, place
 from maskline.page.elements import Cell, code, folded, paragraph, text
@@ -173,19 +174,17 @@ def pairs(comparison: Comparison) -> Section | None:
 
 
 def parameters(comparison: Comparison) -> Section:
-    """Return each parameter that differs, by configuration."""
-    keys = list(dict.fromkeys(key for row in comparison.rows for key in row.changes))
+    """Return each parameter that differs, and the commands that set them."""
     reference = comparison.rows[0].runs[0].params
-    rows = [
-        [
-            text(row.names),
-            *(_value(row.changes[key] if key in row.changes else reference.get(key)) for key in keys),
-        ]
-        for row in comparison.rows
-    ]
-    header = ["experiment", *map(code, keys)]
-    content = html_table("Parameters that differ", header, rows, sortable=True) if keys else paragraph("None differs.")
-    commands = "".join(f"<li>{text(row.names)}: {_command(row)}</li>" for row in comparison.rows[1:])
+    runs = [row.runs[0].params for row in comparison.rows]
+    keys = changes.shown(dict.fromkeys(key for row in comparison.rows for key in row.changes), *runs)
+    rows = [[code(key), *(code(written(params.get(key))) for params in runs)] for key in keys]
+    header = ["parameter", *(text(row.names) for row in comparison.rows)]
+    content = html_table("Parameters that differ", header, rows) if keys else paragraph("None differs.")
+    commands = "".join(
+        f"<li>{text(row.names)}, seed {text(seeds_text(row))}: {_command(row, reference)}</li>"
+        for row in comparison.rows[1:]
+    )
     return Section(
         "parameters",
         "What differs",
@@ -193,10 +192,8 @@ def parameters(comparison: Comparison) -> Section:
     )
 
 
-def _value(value: Any) -> Cell:
-    order = value if isinstance(value, int | float) and not isinstance(value, bool) else None
-    return Cell(code(written(value)), order)
-
-
-def _command(row: Row) -> str:
-    return code("dvc exp run " + " ".join(f"-S '{key}={written(value)}'" for key, value in row.changes.items()))
+def _command(row: Row, reference: Mapping[str, Any]) -> str:
+    """Return the command that repeats a row; of several seeds, without their number."""
+    params = row.runs[0].params
+    seed = [SEED] if len(row.runs) == 1 and params.get(SEED) != reference.get(SEED) else []
+    return code(changes.command([*row.changes, *seed], params, reference))

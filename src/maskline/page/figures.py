@@ -104,17 +104,19 @@ def overlaid(
         is_loss: whether the numbers are losses.
     """
     axes = {column: name for column, name in AXES.items() if column in table.columns}
-    spec = _overlaid(unit, tuple(names))
+    drawn = {row[0] for row in table.rows}
+    spec = _overlaid(unit, tuple(names), tuple(name for name in names if name in drawn), bool(bands.rows))
     return Figure(key, title, spec, {"rows": table, "bands": bands}, "", axes, is_loss)
 
 
 @cache
-def _overlaid(unit: str, names: tuple[str, ...]) -> dict[str, Any]:
+def _overlaid(unit: str, names: tuple[str, ...], drawn: tuple[str, ...], has_bands: bool) -> dict[str, Any]:
+    """Return the drawing; every name has its colour, and those that are `drawn` stand in the legend."""
     import altair as alt
 
     x = alt.X("step:Q", title=STEP, scale=alt.Scale(nice=False))
     y = alt.Y("value:Q", title=unit, scale=alt.Scale(zero=False))
-    color = _color(alt, names, (INK, *COLORS))
+    color = _color(alt, names, (INK, *COLORS), values=list(drawn))
     base = alt.Chart().encode(x=x, y=y, color=color)
     band = (
         alt.Chart(alt.NamedData("bands"))
@@ -123,7 +125,8 @@ def _overlaid(unit: str, names: tuple[str, ...]) -> dict[str, Any]:
     )
     lines = base.mark_line(strokeWidth=1.6, point={"size": 18}).encode(detail="seed:N").add_params(_zoom(alt))
     shown = ["series", "seed", "value", "step", "tokens", "seconds"]
-    return _finished(alt.layer(band, lines, _hover(alt, base, shown), data=alt.NamedData("rows")), unit)
+    layers = [*([band] if has_bands else []), lines, _hover(alt, base, shown)]
+    return _finished(alt.layer(*layers, data=alt.NamedData("rows")), unit)
 
 
 def differences(key: str, title: str, rows: Sequence[Sequence[Any]], caption: str = "") -> Figure:
@@ -352,13 +355,13 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _legend(alt: Any) -> Any:
-    return alt.Legend(title=None, orient="top", symbolOpacity=1)
+def _legend(alt: Any, **more: Any) -> Any:
+    return alt.Legend(title=None, orient="top", symbolOpacity=1, **more)
 
 
-def _color(alt: Any, names: Sequence[str], colors: Sequence[str] = COLORS) -> Any:
+def _color(alt: Any, names: Sequence[str], colors: Sequence[str] = COLORS, **legend_too: Any) -> Any:
     chosen = [colors[place % len(colors)] for place in range(len(names))]
-    legend = _legend(alt) if len(names) > 1 else None
+    legend = _legend(alt, **legend_too) if len(names) > 1 else None
     return alt.Color("series:N", scale=alt.Scale(domain=list(names), range=chosen), legend=legend)
 
 

@@ -219,6 +219,6 @@ def _stamps(root: Path) -> list[Any]:
 
 def state(page: Page, figures_of: Callable[[Section], Mapping[str, Any]]) -> str:
     """Return what changes of a page that is open, as JSON."""
-    sections = [{"key": section.key, "title": section.title, "html": section.html} for section in page.sections]
+    sections = [{"key": section.key, "title": text(section.title), "html": section.html} for section in page.sections]
     drawn = {key: figure for section in page.sections for key, figure in figures_of(section).items()}
     return json.dumps({"sections": sections, "figures": drawn, "lead": page.lead}, allow_nan=False)

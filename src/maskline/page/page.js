@@ -199,6 +199,9 @@
       return;
     }
     for (const section of content.sections) {
+      for (const place of document.querySelectorAll(`#${section.key}-title, nav a[href="#${section.key}"]`)) {
+        if (place.innerHTML !== section.title) place.innerHTML = section.title;
+      }
       if (shown.has(section.key) && shown.get(section.key) !== section.html) await replace(section, content);
       shown.set(section.key, section.html);
     }

@@ -9,7 +9,7 @@ from typing import Any
 
 from maskline.core.errors import UserError
 from maskline.core.storage import MANIFEST, TIMINGS, read_csv, read_json
-from maskline.page import figures
+from maskline.page import changes, figures
 from maskline.page.curves import Training, number, read_training, seconds_of, table
 from maskline.page.document import Figure, Page, Section, controls, place
 from maskline.page.elements import Cell, code, folded, paragraph, text
@@ -73,13 +73,16 @@ class Source:
         """Its parameters under dotted keys."""
         return parameters(self.settings, "the run")
 
-    def changes(self) -> dict[str, tuple[Any, Any]]:
-        """Return the parameters that differ from the reference: key -> its value and the reference's."""
-        if self.reference is None:
-            return {}
-        ours, theirs = self.params, parameters(self.reference, "the reference")
+    @property
+    def reference_params(self) -> dict[str, Any]:
+        """Those of the reference; its own where there is none."""
+        return self.params if self.reference is None else parameters(self.reference, "the reference")
+
+    def changes(self) -> list[str]:
+        """Return the keys of the parameters that differ from the reference."""
+        ours, theirs = self.params, self.reference_params
         keys = [key for key in dict.fromkeys([*theirs, *ours]) if not key.startswith(COMPUTE)]
-        return {key: (ours.get(key), theirs.get(key)) for key in keys if ours.get(key) != theirs.get(key)}
+        return [key for key in keys if ours.get(key) != theirs.get(key)]
 
     @cached_property
     def stages(self) -> Stages:
@@ -189,7 +192,7 @@ def lead(source: Source) -> str:
         (part.name(headline), part.metrics.get(headline.metric), _held(part, headline.against)[:1])
         for part in found.values()
         for headline in [one for one in part.report.headlines if one.against][:MOST_CARDS]
-        if headline.metric in part.metrics
+        if part.metrics.get(headline.metric) is not None
     ]
     items = "".join(
         f"<li><span>{text(name)}</span><b>{format_number(value)}</b>"
@@ -205,15 +208,19 @@ def _held(part: Scores, against: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def what(source: Source) -> Section:
     """Return what was run: the parameters that differ from the reference first, then all."""
-    changes = source.changes()
+    ours, theirs = source.params, source.reference_params
+    keys = source.changes()
     if source.reference is None:
         content = paragraph("No committed run to hold it against; all parameters:")
-    elif changes:
-        rows = [[code(key), code(written(value)), code(written(other))] for key, (value, other) in changes.items()]
+    elif keys:
+        rows = [
+            [code(key), *(code(written(params.get(key))) for params in (ours, theirs))]
+            for key in changes.shown(keys, ours, theirs)
+        ]
         content = html_table("Parameters that differ from the committed run", ("key", "this run", "committed"), rows)
     else:
         content = paragraph("No parameter differs from the committed run.")
-    rows = [[code(key), code(written(value))] for key, value in source.params.items()]
+    rows = [[code(key), code(written(value))] for key, value in ours.items()]
     everything = html_table("All parameters", ("key", "value"), rows)
     return Section("run", "What was run", content + folded(f"All {len(rows)} parameters", everything, "params"))
 
@@ -480,11 +487,9 @@ def samples(source: Source) -> Section:
 
 def provenance(source: Source) -> Section:
     """Return how to repeat the run, and the hashes and versions that say whether it was the same."""
-    changes = source.changes()
     command = "dvc repro" if source.reference is None else "make repro"
-    if changes:
-        flags = " ".join(f"-S '{key}={written(value)}'" for key, (value, _) in changes.items())
-        command = f"dvc exp run {flags}"
+    if keys := source.changes():
+        command = changes.command(keys, source.params, source.reference_params)
     content = paragraph("The command that repeats it:") + f"<pre>{text(command)}</pre>"
     rows = []
     for directory in (*DATA, *(f"data/models/{name}" for name in ("pretrained", *_models(source)))):
