@@ -19,7 +19,7 @@ def set_by(line):
 @pytest.mark.parametrize(
     "value",
     [
-        "plain", "", "MIT (x); y", "it's", "it\\'s", "end\\", "a=b,c", "$5 ${a} `b`", "<script>",
+        "plain", "/a/b-c_d.e", "", "MIT (x); y", "it's", "it\\'s", "end\\", "a=b,c", "$5 ${a} `b`", "<script>",
         "قط", "1.0", "null", "True", "0.0.7", ["a, b", "it's", "\"", "\\"], [], 1, 1e-5, True, None,
     ],
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """Parameters that differ from those of another run: which are to be shown, and the command that sets them."""
 
 import json
+import re
 import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -35,11 +36,13 @@ def _value(value: Any) -> str:
     r"""Return a value in Hydra's grammar: in text that is quoted, \ stands before ' and what precedes them."""
     if not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
-    if value.isascii() and value.replace("_", "").isalnum() and value[0].isalpha() and value.lower() not in _OTHERS:
+    if _PLAIN.fullmatch(value) and value.lower() not in _OTHERS:
         return value
     return f"'{_escaped(value)}'"
 
 
+_PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*")
+"""Text that needs no quotes."""
 _OTHERS = {"null", "true", "false", "nan", "inf"}
 """Words that are no text without quotes."""
 
