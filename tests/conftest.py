@@ -8,6 +8,7 @@ import gc
 import math
 import os
 import shutil
+import signal
 import zipfile
 from pathlib import Path
 from random import Random
@@ -22,6 +23,9 @@ from maskline.settings.params import load
 from tests.browser import ABSENT, CHROMIUM, DRIVER, chromium
 from tests.project import ROOT, call, change, copy_project
 
+# A shell lets what runs in its background ignore Ctrl-C, and so would the commands that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # Before torch is loaded, here and in the commands that tests run: tiny tensors gain nothing from threads.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Selenium brings trio, whose plugin for hypothesis warns, and no test uses it.
