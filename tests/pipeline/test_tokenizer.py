@@ -66,7 +66,8 @@ def test_the_vocabulary_sees_the_train_split_alone(tmp_path):
     done = run(tmp_path / "corpus", "strict")
     assert done.returncode == 1
     assert done.stderr.startswith(
-        "error: 14.29% of the 147 validation tokens are [UNK], and 5.88% of the characters, above tokenizer.max_unk_rate 1.00%"
+        "error: 14.29% of the 147 validation tokens are [UNK], and 5.88% of the characters, "
+        "above tokenizer.max_unk_rate 1.00%"
     )
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "strict" / "tokenizer").exists()
