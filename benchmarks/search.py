@@ -68,7 +68,7 @@ def rows_at(count: int) -> list[Row]:
                 point = {"index": kind, "breadth": breadth, "recall": recall(rows, expected)}
                 curve.append(point | {"milliseconds": 1000 * float(np.median(taken))})
     write_csv(REPORTS / f"search-{count}.csv", curve, ("index", "breadth", "recall", "milliseconds"))
-    draw(curve, REPORTS / f"search-{count}.png", 1000 * found[0].series[0].median)
+    draw(curve, REPORTS / f"search-{count}.png", found[0].series[0].median)
     return found
 
 

@@ -12,7 +12,10 @@ CRANFIELD = ROOT.parent / "shared" / "data" / "cranfield"
 def test_each_index_has_a_row_and_the_curve_a_figure(tmp_path, monkeypatch):
     for name, value in {"REPORTS": tmp_path, "DIMENSIONS": 16, "QUERIES": 5, "BREADTHS": (1, 64)}.items():
         monkeypatch.setattr(search, name, value)
+    drawn, draw = [], search.draw
+    monkeypatch.setattr(search, "draw", lambda curve, path, flat: drawn.append(flat) or draw(curve, path, flat))
     flat, ivf, hnsw = search.rows_at(700)
+    assert drawn == [flat.series[0].median]  # both are milliseconds
     assert (flat.ratio, flat.target) == (1.0, None)
     for row in (ivf, hnsw):
         assert 0.5 < row.ratio <= 1
