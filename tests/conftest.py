@@ -53,6 +53,28 @@ def _browser():
         yield browser
 
 
+@pytest.fixture(name="stop_at")
+def _stop_at(monkeypatch):
+    """Return a function that has runs of an objective end after some updates, as Ctrl-C ends them.
+
+    It takes the class, and how many updates all runs have by then. It returns the list of updates, which grows.
+    """
+
+    def stop_at(objective, *counts):
+        real, updates = objective.microbatches, []
+
+        def stopping(made, step):
+            updates.append(step)
+            if len(updates) in counts:
+                os.kill(os.getpid(), signal.SIGINT)
+            return real(made, step)
+
+        monkeypatch.setattr(objective, "microbatches", stopping)
+        return updates
+
+    return stop_at
+
+
 def built_once(tmp_path_factory, name, build):
     """Return a folder that `build` fills in the first process that asks; all may read it, and none may change it."""
     base = tmp_path_factory.getbasetemp()

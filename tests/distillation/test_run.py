@@ -1,9 +1,7 @@
 """A student and its teacher: what is written, what an interruption changes, what is refused, and who uses it."""
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import warnings
@@ -76,19 +74,11 @@ def test_a_student_comes_nearer_to_its_teacher_and_is_a_model(mine, start, capsy
     assert "24 numbers of the teacher as 16" in capsys.readouterr().out
 
 
-def test_an_interrupted_run_ends_with_the_bytes_of_one_that_was_not(mine, monkeypatch):
+def test_an_interrupted_run_ends_with_the_bytes_of_one_that_was_not(mine, stop_at):
     distill(settings(mine), paths(mine, "whole"), CPU)
-    real, updates = DistillationObjective.microbatches, []
-
-    def stopping(made, step):
-        updates.append(step)
-        if len(updates) in {3, 9}:
-            os.kill(os.getpid(), signal.SIGINT)
-        return real(made, step)
-
     for folder in (mine.parent / ".runs").iterdir():
         folder.rename(mine / f"{folder.name}-done")  # a finished run would only write its files anew
-    monkeypatch.setattr(DistillationObjective, "microbatches", stopping)
+    updates = stop_at(DistillationObjective, 3, 9)
     for step in (3, 9):
         with pytest.raises(UserError, match=f"interrupted after step {step} of 12"):
             distill(settings(mine), paths(mine, "parts"), CPU)

@@ -1,8 +1,6 @@
 import contextlib
 import json
-import os
 import shutil
-import signal
 
 import numpy as np
 import pytest
@@ -35,28 +33,6 @@ def write_texts(root):
     files = {"source": "files", "encoding": "utf-8", "files.paths": [str(path)]}
     settings = tiny_params({f"sentiment:dataset.{key}": value for key, value in files.items()}).task("sentiment")
     write_dataset(root / "task", "sentiment", settings.dataset, Examples())
-
-
-@pytest.fixture(name="stop_at")
-def _stop_at(monkeypatch):
-    """Return a function that has runs of an objective end after some updates, as Ctrl-C ends them.
-
-    It takes the class, and how many updates all runs have by then. It returns the list of updates, which grows.
-    """
-
-    def stop_at(objective, *counts):
-        real, updates = objective.microbatches, []
-
-        def stopping(made, step):
-            updates.append(step)
-            if len(updates) in counts:
-                os.kill(os.getpid(), signal.SIGINT)
-            return real(made, step)
-
-        monkeypatch.setattr(objective, "microbatches", stopping)
-        return updates
-
-    return stop_at
 
 
 @pytest.fixture(name="pretrained", scope="session")

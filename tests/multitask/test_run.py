@@ -1,8 +1,6 @@
 """Several tasks on one encoder: what is written, what an interruption changes, and who uses it."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
 
@@ -90,19 +88,11 @@ def test_tasks_of_all_kinds_are_trained_and_each_is_a_model_of_its_own(mine, cap
     assert "at once with sentiment, pairs, qa on one encoder" in card
 
 
-def test_an_interrupted_run_ends_with_the_bytes_of_one_that_was_not(mine, monkeypatch):
+def test_an_interrupted_run_ends_with_the_bytes_of_one_that_was_not(mine, stop_at):
     together(mine, "whole", steps=12, evaluations=3)
-    real, updates = MultitaskObjective.microbatches, []
-
-    def stopping(made, step):
-        updates.append(step)
-        if len(updates) in {3, 8}:
-            os.kill(os.getpid(), signal.SIGINT)
-        return real(made, step)
-
     for folder in (mine.parent / ".runs").iterdir():
         folder.rename(mine / f"{folder.name}-done")  # a finished run would only write its files anew
-    monkeypatch.setattr(MultitaskObjective, "microbatches", stopping)
+    updates = stop_at(MultitaskObjective, 3, 8)
     for step in (3, 8):
         with pytest.raises(UserError, match=f"interrupted after step {step} of 12"):
             together(mine, "parts", steps=12, evaluations=3)

@@ -17,3 +17,16 @@ def ask(tiny_project, monkeypatch, capsys):
         return stop.value.code, *capsys.readouterr()
 
     return ask
+
+
+@pytest.fixture
+def invoke(monkeypatch, capsys):
+    """Return a function that runs the module of a command in this folder; it gives exit code, output and errors."""
+
+    def invoke(command, *arguments):
+        monkeypatch.setattr(sys, "argv", [command.__name__, *arguments])
+        with pytest.raises(SystemExit) as stop:
+            run(command.main)
+        return stop.value.code, *capsys.readouterr()
+
+    return invoke

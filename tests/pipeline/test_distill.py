@@ -2,14 +2,12 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 from maskline.core.storage import read_json
 from pipeline import distill, embed, fetch, finetune, imported, predict
-from pipeline.cli import run
 from tests.conftest import tiny_articles
 from tests.project import change
 
@@ -17,7 +15,7 @@ RECIPE = {"max_seq_length": 16, "steps": 8, "global_batch": 8, "warmup_steps": 2
 
 
 @pytest.fixture(name="call")
-def _call(tiny_project, tmp_path, monkeypatch, capsys):
+def _call(tiny_project, tmp_path, monkeypatch, invoke):
     """Return a function that runs a command in a copy of the tiny project with a corpus; it gives code and output."""
     project = shutil.copytree(tiny_project, tmp_path / "project")
     monkeypatch.chdir(project)
@@ -32,13 +30,7 @@ def _call(tiny_project, tmp_path, monkeypatch, capsys):
         | {"tasks/sentiment.yaml:finetune.text_epochs": 0},
     )
 
-    def call(command, *arguments):
-        monkeypatch.setattr(sys, "argv", [command.__name__, *arguments])
-        with pytest.raises(SystemExit) as stop:
-            run(command.main)
-        return stop.value.code, *capsys.readouterr()
-
-    return call
+    return invoke
 
 
 def test_a_student_is_taught_used_and_fine_tuned(call):

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,25 +11,18 @@ from maskline.core.storage import read_json, write_manifest
 from maskline.inference import export as library
 from maskline.settings.params import load
 from pipeline import embed, export, predict
-from pipeline.cli import run
 from tests.project import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(name="call")
-def _call(tiny_project, tmp_path, monkeypatch, capsys):
+def _call(tiny_project, tmp_path, monkeypatch, invoke):
     """Return a function that runs a command in a copy of the tiny project; it gives exit code, output and errors."""
     shutil.copytree(tiny_project, tmp_path / "project")
     monkeypatch.chdir(tmp_path / "project")
 
-    def call(command, *arguments):
-        monkeypatch.setattr(sys, "argv", [command.__name__, *arguments])
-        with pytest.raises(SystemExit) as stop:
-            run(command.main)
-        return stop.value.code, *capsys.readouterr()
-
-    return call
+    return invoke
 
 
 def trained(directory):

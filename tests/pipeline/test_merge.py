@@ -2,32 +2,24 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 from pipeline import embed, finetune, merge, predict
-from pipeline.cli import run
 from tests.project import change
 
 RECIPE = {"method": "lora", "rank": 2, "text_epochs": 0, "method_lr": 0.05}
 
 
 @pytest.fixture(name="call")
-def _call(tiny_project, tmp_path, monkeypatch, capsys):
+def _call(tiny_project, tmp_path, monkeypatch, invoke):
     """Return a function that runs a command in a copy of the tiny project; it gives exit code, output and errors."""
     shutil.copytree(tiny_project, tmp_path / "project")
     monkeypatch.chdir(tmp_path / "project")
     change(".", {f"tasks/sentiment.yaml:finetune.{key}": value for key, value in RECIPE.items()})
 
-    def call(command, *arguments):
-        monkeypatch.setattr(sys, "argv", [command.__name__, *arguments])
-        with pytest.raises(SystemExit) as stop:
-            run(command.main)
-        return stop.value.code, *capsys.readouterr()
-
-    return call
+    return invoke
 
 
 def test_it_is_used_beside_the_whole_one_merged_from_it_and_one_on_another_encoder_is_refused(call, tmp_path):

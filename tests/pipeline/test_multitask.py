@@ -2,19 +2,17 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
 from maskline.core.storage import read_csv, read_json
 from pipeline import dataset, finetune, multitask, predict, score, scratch
-from pipeline.cli import run
 from tests.project import change
 
 
 @pytest.fixture(name="call")
-def _call(tiny_project, tmp_path, monkeypatch, capsys):
+def _call(tiny_project, tmp_path, monkeypatch, invoke):
     """Return a function that runs a command in a copy of the tiny project with two tasks; it gives code and output."""
     project = shutil.copytree(tiny_project, tmp_path / "project")
     monkeypatch.chdir(project)
@@ -23,13 +21,7 @@ def _call(tiny_project, tmp_path, monkeypatch, capsys):
     own = {f"tasks/{name}.yaml:finetune.text_epochs": 0 for name in tasks}
     change(".", {"tasks": tasks, "multitask.tasks": ["sentiment", "reviews"], "finetune.min_steps": None, **own})
 
-    def call(command, *arguments):
-        monkeypatch.setattr(sys, "argv", [command.__name__, *arguments])
-        with pytest.raises(SystemExit) as stop:
-            run(command.main)
-        return stop.value.code, *capsys.readouterr()
-
-    return call
+    return invoke
 
 
 def test_each_task_stands_beside_its_training_alone_and_other_commands_read_its_model(call):

@@ -33,7 +33,7 @@ from maskline.training.devices import (
     place,
     with_precision,
 )
-from maskline.training.loop import Cadence, Metrics, train
+from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import process_reporter
 from maskline.training.states import REPORTS, ResumableRun, identity_of
 
@@ -116,23 +116,26 @@ def distill(
         best = result.progress.best_row()
         model.load_state_dict(result.best_weights)
         _export(model, settings, paths, best, identity)
-        write_csv(paths.reports / "train.csv", result.progress.train, objective.train_columns, missing=GAP)
-        write_csv(
-            paths.reports / "validation.csv", result.progress.validation, objective.validation_columns, missing=GAP
-        )
-        metrics = {
+        more = {
             "before": before,
-            "best": best,
-            "last": result.progress.validation[-1],
-            "steps": result.progress.step,
             "sentences": counts,
             "cut": {split: part.texts.cut for split, part in taught.items()},
         }
-        if result.progress.step < steps:
-            metrics["planned_steps"] = steps
-        write_json(paths.reports / "metrics.json", metrics)
+        _write_reports(paths.reports, objective, result.progress, steps, more)
         write_timing(STAGE, result.progress.seconds)
         run.finish()
+
+
+def _write_reports(
+    reports: Path, objective: DistillationObjective, progress: Progress, steps: int, more: Mapping[str, Any]
+) -> None:
+    """Write the curves, and the metrics of a run of `steps` updates with what `more` adds."""
+    write_csv(reports / "train.csv", progress.train, objective.train_columns, missing=GAP)
+    write_csv(reports / "validation.csv", progress.validation, objective.validation_columns, missing=GAP)
+    metrics = {"best": progress.best_row(), "last": progress.validation[-1], "steps": progress.step, **more}
+    if progress.step < steps:
+        metrics["planned_steps"] = steps
+    write_json(reports / "metrics.json", metrics)
 
 
 def open_teacher(directory: Path, device: torch.device) -> OpenEncoder:

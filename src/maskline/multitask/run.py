@@ -26,7 +26,7 @@ from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.model_files import files_for_model
 from maskline.training import distributed
 from maskline.training.devices import choose_loaders, crowding, describe, memory_explained, with_precision
-from maskline.training.loop import Cadence, Metrics, train
+from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import Reporter, process_reporter
 from maskline.training.states import REPORTS, ResumableRun, identity_of
 
@@ -108,31 +108,34 @@ def train_together(
         objective.model.load_state_dict(result.best_weights)
         for name, part in parts.items():
             _export(name, part, own, settings, paths, datasets[name].manifest, best, identity)
-        write_csv(paths.reports / "train.csv", result.progress.train, objective.train_columns, missing=GAP)
-        write_csv(
-            paths.reports / "validation.csv", result.progress.validation, objective.validation_columns, missing=GAP
-        )
         rows = [
             row
             for name, part in parts.items()
             for row in _scores(name, part, datasets[name], own[name], paths, reporter)
         ]
         write_csv(paths.reports / SCORES, rows, SCORE_COLUMNS)
-        metrics = {
-            "best": best,
-            "last": result.progress.validation[-1],
-            "steps": result.progress.step,
+        more = {
             "updates": dict(zip(parts, mixture.updates(result.progress.step), strict=True)),
             "shares": parted,
             "examples": examples,
             "parameters": sum(parameter.numel() for parameter in objective.model.parameters()),
         }
-        if result.progress.step < steps:
-            metrics["planned_steps"] = steps
-        write_json(paths.reports / "metrics.json", metrics)
+        _write_reports(paths.reports, objective, result.progress, steps, more)
         write_timing(STAGE, result.progress.seconds)
         run.finish()
     return rows
+
+
+def _write_reports(
+    reports: Path, objective: MultitaskObjective, progress: Progress, steps: int, more: Mapping[str, Any]
+) -> None:
+    """Write the curves, and the metrics of a run of `steps` updates with what `more` adds."""
+    write_csv(reports / "train.csv", progress.train, objective.train_columns, missing=GAP)
+    write_csv(reports / "validation.csv", progress.validation, objective.validation_columns, missing=GAP)
+    metrics = {"best": progress.best_row(), "last": progress.validation[-1], "steps": progress.step, **more}
+    if progress.step < steps:
+        metrics["planned_steps"] = steps
+    write_json(reports / "metrics.json", metrics)
 
 
 def _shared(name: str, settings: FinetuningSettings, recipe: FinetuneParams) -> FinetuneParams:
