@@ -12,9 +12,10 @@ from torch.nn import functional as F
 
 from maskline.examples.batches import microbatch_slices
 from maskline.finetuning.objective import ExamplesInOrder
+from maskline.finetuning.scorer import TorchScorer
 from maskline.pretraining.settings import PretrainParams
 from maskline.tasks.similarity.measures import correlations
-from maskline.tasks.similarity.model import SimilarityModel, TorchScorer, unit_vectors
+from maskline.tasks.similarity.model import SimilarityModel, unit_vectors
 from maskline.tasks.similarity.pairs import all_vectors
 from maskline.tokenization.texts import EncodedTexts, Packed
 from maskline.training import distributed
@@ -94,7 +95,7 @@ class DistillationObjective(ExamplesInOrder):
         Beside the loss: how the student's cosine of each sentence and the next one goes with the teacher's, all of its
         numbers taken.
         """
-        found = all_vectors(TorchScorer(self.model, self.device), self.validation.texts)
+        found = all_vectors(TorchScorer(self.model, self.device, unit_vectors), self.validation.texts)
         teacher = self.validation.vectors.astype(np.float32)
         loss = float(1 - (found * unit(teacher @ self.reduced)).sum(1).mean())
         pairs = (np.einsum("nd,nd->n", part[:-1], part[1:]) for part in (teacher, found))

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from maskline.core.errors import UserError
-from maskline.core.storage import GAP, MANIFEST, read_manifest, sweep, write_csv, write_json, write_timing
+from maskline.core.storage import MANIFEST, read_manifest, sweep, write_timing
 from maskline.core.text import escape
 from maskline.corpus.split import Split
 from maskline.distillation.objective import DistillationObjective, Taught
@@ -33,8 +33,9 @@ from maskline.training.devices import (
     place,
     with_precision,
 )
-from maskline.training.loop import Cadence, Metrics, Progress, train
+from maskline.training.loop import Cadence, Metrics, train
 from maskline.training.progress import process_reporter
+from maskline.training.reports import write_reports
 from maskline.training.states import REPORTS, ResumableRun, identity_of
 
 STAGE = "distill"
@@ -121,21 +122,9 @@ def distill(
             "sentences": counts,
             "cut": {split: part.texts.cut for split, part in taught.items()},
         }
-        _write_reports(paths.reports, objective, result.progress, steps, more)
+        write_reports(paths.reports, result.progress, objective, steps, more)
         write_timing(STAGE, result.progress.seconds)
         run.finish()
-
-
-def _write_reports(
-    reports: Path, objective: DistillationObjective, progress: Progress, steps: int, more: Mapping[str, Any]
-) -> None:
-    """Write the curves, and the metrics of a run of `steps` updates with what `more` adds."""
-    write_csv(reports / "train.csv", progress.train, objective.train_columns, missing=GAP)
-    write_csv(reports / "validation.csv", progress.validation, objective.validation_columns, missing=GAP)
-    metrics = {"best": progress.best_row(), "last": progress.validation[-1], "steps": progress.step, **more}
-    if progress.step < steps:
-        metrics["planned_steps"] = steps
-    write_json(reports / "metrics.json", metrics)
 
 
 def open_teacher(directory: Path, device: torch.device) -> OpenEncoder:

@@ -14,7 +14,7 @@ from maskline.adapters.directory import ALONE, weights_bytes
 from maskline.adapters.directory import export as export_tuned
 from maskline.adapters.layers import insert, parameters, reset
 from maskline.core.errors import UserError
-from maskline.core.storage import GAP, read_manifest, sweep, write_csv, write_json, write_timing
+from maskline.core.storage import read_manifest, sweep, write_timing
 from maskline.core.text import escape
 from maskline.corpus.split import TaskSplit
 from maskline.dataset.read import ID, Dataset, read_dataset
@@ -47,8 +47,9 @@ from maskline.training.devices import (
     place,
     with_precision,
 )
-from maskline.training.loop import Cadence, Metrics, Progress, train
+from maskline.training.loop import Cadence, Metrics, train
 from maskline.training.progress import process_reporter
+from maskline.training.reports import write_reports
 from maskline.training.states import REPORTS, ResumableRun, identity_of
 
 Start = Literal["pretrained", "scratch"]
@@ -115,8 +116,13 @@ def finetune(
             best = result.progress.best_row()
             objective.model.load_state_dict(result.best_weights)
             _export(name, task, objective.model, settings, recipe, paths, dataset.manifest, best, identity)
-            size = {**parameters(objective.model), "bytes": weights_bytes(paths.model)}
-            write_reports(paths.reports, result.progress, objective, steps, dataset, texts, size)
+            more = {
+                **_read(objective, dataset),
+                **parameters(objective.model),
+                "bytes": weights_bytes(paths.model),
+                **({} if texts is None else {"texts": texts}),
+            }
+            write_reports(paths.reports, result.progress, objective, steps, more)
             write_timing(stage, seconds + result.progress.seconds)
             run.finish()
 
@@ -217,36 +223,14 @@ def cadence_of(recipe: FinetuneParams, objective: FinetuningObjective) -> Cadenc
     return Cadence(every, every, LOG_EVERY)
 
 
-def write_reports(
-    directory: Path,
-    progress: Progress,
-    objective: FinetuningObjective,
-    steps: int,
-    dataset: Dataset,
-    texts: list[Metrics] | None = None,
-    size: Mapping[str, int] | None = None,
-) -> None:
-    """Write curves and metrics of a finished run of `steps` planned updates, and the scores of `learn_texts`.
-
-    `size` says how many weights there are, how many were trained, and what they take on disk.
-    """
+def _read(objective: FinetuningObjective, dataset: Dataset) -> dict[str, Any]:
+    """Return what the metrics say of the examples, by split."""
     encoded: dict[TaskSplit, Encoded] = {"train": objective.training, "validation": objective.validation}
-    write_csv(directory / "train.csv", progress.train, objective.train_columns, missing=GAP)
-    write_csv(directory / "validation.csv", progress.validation, objective.validation_columns, missing=GAP)
-    metrics = {
-        "best": progress.best_row(),
-        "last": progress.validation[-1],
-        "steps": progress.step,
+    return {
         "examples": {split: len(dataset.splits[split][ID]) for split in encoded},
         "cut": {split: part.cut for split, part in encoded.items()},
         "unk_rate": {split: part.unk_rate for split, part in encoded.items()},
-        **(size or {}),
     }
-    if texts is not None:
-        metrics["texts"] = texts
-    if progress.step < steps:
-        metrics["planned_steps"] = steps
-    write_json(directory / "metrics.json", metrics)
 
 
 def new_model(

@@ -9,7 +9,7 @@ import torch
 
 from maskline.core.errors import UserError
 from maskline.core.scores import finite
-from maskline.core.storage import GAP, MANIFEST, read_manifest, sha256, sweep, write_csv, write_json, write_timing
+from maskline.core.storage import MANIFEST, read_manifest, sha256, sweep, write_csv, write_timing
 from maskline.core.text import escape
 from maskline.dataset.read import ID, Dataset, read_dataset
 from maskline.finetuning import run as finetuning
@@ -26,8 +26,9 @@ from maskline.tokenization.load import load_tokenizer
 from maskline.tokenization.model_files import files_for_model
 from maskline.training import distributed
 from maskline.training.devices import choose_loaders, crowding, describe, memory_explained, with_precision
-from maskline.training.loop import Cadence, Metrics, Progress, train
+from maskline.training.loop import Cadence, Metrics, train
 from maskline.training.progress import Reporter, process_reporter
+from maskline.training.reports import write_reports
 from maskline.training.states import REPORTS, ResumableRun, identity_of
 
 STAGE = "multitask"
@@ -120,22 +121,10 @@ def train_together(
             "examples": examples,
             "parameters": sum(parameter.numel() for parameter in objective.model.parameters()),
         }
-        _write_reports(paths.reports, objective, result.progress, steps, more)
+        write_reports(paths.reports, result.progress, objective, steps, more)
         write_timing(STAGE, result.progress.seconds)
         run.finish()
     return rows
-
-
-def _write_reports(
-    reports: Path, objective: MultitaskObjective, progress: Progress, steps: int, more: Mapping[str, Any]
-) -> None:
-    """Write the curves, and the metrics of a run of `steps` updates with what `more` adds."""
-    write_csv(reports / "train.csv", progress.train, objective.train_columns, missing=GAP)
-    write_csv(reports / "validation.csv", progress.validation, objective.validation_columns, missing=GAP)
-    metrics = {"best": progress.best_row(), "last": progress.validation[-1], "steps": progress.step, **more}
-    if progress.step < steps:
-        metrics["planned_steps"] = steps
-    write_json(reports / "metrics.json", metrics)
 
 
 def _shared(name: str, settings: FinetuningSettings, recipe: FinetuneParams) -> FinetuneParams:

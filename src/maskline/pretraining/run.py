@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from maskline.core.errors import UserError
-from maskline.core.storage import GAP, sweep, write_csv, write_json, write_timing
+from maskline.core.storage import sweep, write_timing
 from maskline.core.text import escape
 from maskline.examples.batches import PretrainingBatches
 from maskline.examples.draws import key
@@ -37,6 +37,7 @@ from maskline.training.devices import (
 )
 from maskline.training.loop import Cadence, Metrics, Progress, train
 from maskline.training.progress import process_reporter
+from maskline.training.reports import write_reports
 from maskline.training.states import REPORTS, ResumableRun, identity_of
 
 
@@ -94,7 +95,9 @@ def pretrain(params: PretrainingSettings, paths: Paths, device: torch.device) ->
         before = _before(objective, start)
         result = train(objective, recipe, steps, cadence, params.seed, run, reporter, loaders)
         if is_main:
-            metrics = write_reports(paths.reports, result.progress, objective, recipe, before)
+            more = _more(result.progress, objective, recipe, before)
+            metrics = write_reports(paths.reports, result.progress, objective, steps, more)
+            write_timing("pretrain", **_timing(result.progress))
             data = {
                 **data_table(shards.manifest),
                 **{name: shards.manifest[name] for name in ("documents", "sentences", "tokens")},
@@ -275,25 +278,12 @@ def _identity(params: PretrainingSettings, paths: Paths, start: Start | None = N
     return identity_of("pretrain", sections, inputs)
 
 
-def write_reports(
-    directory: Path,
-    progress: Progress,
-    objective: PretrainingObjective,
-    recipe: PretrainParams,
-    before: Metrics | None = None,
+def _more(
+    progress: Progress, objective: PretrainingObjective, recipe: PretrainParams, before: Metrics | None
 ) -> dict[str, Any]:
-    """Write curves, metrics and timing of a finished run; return the metrics.
-
-    `before` are the scores of the model that it went on from.
-    """
-    write_csv(directory / "train.csv", progress.train, objective.train_columns, missing=GAP)
-    write_csv(directory / "validation.csv", progress.validation, objective.validation_columns, missing=GAP)
+    """Return what the metrics hold beside the scores; `before` are those of the model that the run went on from."""
     counts = objective.batches.counts
-    metrics = {
-        **({"before": before} if before else {}),
-        "best": progress.best_row(),
-        "last": progress.validation[-1],
-        "steps": progress.step,
+    more: dict[str, Any] = {
         "tokens": progress.tokens,
         "masked_tokens": int(progress.targets["mlm_loss"]),
         "labelled_pairs": int(progress.targets.get("nsp_loss", 0)),
@@ -302,14 +292,12 @@ def write_reports(
     }
     if recipe.final_seq_length:
         shorter = min(recipe.lengthens_at(objective.steps), progress.step)
-        metrics |= {"final_examples": counts[1], "steps_before_final_length": shorter}
-    if progress.step < objective.steps:
-        metrics["planned_steps"] = objective.steps
+        more |= {"final_examples": counts[1], "steps_before_final_length": shorter}
+    if before:
+        more["before"] = before
     if any(row["loss"] is None for row in progress.validation):
-        metrics["diverged"] = True
-    write_json(directory / "metrics.json", metrics)
-    write_timing("pretrain", **_timing(progress))
-    return metrics
+        more["diverged"] = True
+    return more
 
 
 def _timing(progress: Progress) -> dict[str, float]:

@@ -2,10 +2,11 @@ import pytest
 import torch
 
 from maskline.core.errors import UserError
+from maskline.finetuning.scorer import TorchScorer
 from maskline.model.convert import to_hugging_face
 from maskline.model.directory import SavedModel
 from maskline.tasks.tokens import tagging
-from maskline.tasks.tokens.model import TorchScorer
+from maskline.tasks.tokens.model import log_probabilities
 from maskline.tasks.tokens.use import Tagger, open_predictor
 from maskline.tokenization.load import load_tokenizer
 from tests.tasks.tokens.tagged import ANN, LABELS, NEW, PIECES, YORK, write_pieces
@@ -31,7 +32,7 @@ def _tokenizer(tmp_path_factory):
 def known(tokenizer, max_positions=32):
     """Return a tagger that knows Ann, New and York, wherever they stand."""
     model = Known({ANN: B_PER, NEW: B_LOC, YORK: I_LOC}, sure=3.0)
-    return Tagger(TorchScorer(model, CPU), LABELS, tokenizer, max_positions)
+    return Tagger(TorchScorer(model, CPU, log_probabilities), LABELS, tokenizer, max_positions)
 
 
 def saved(**changes):

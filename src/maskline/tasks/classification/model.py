@@ -3,18 +3,14 @@
 # Dimensions: B sequences, N tokens of them all, D hidden, C classes.
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maskline.model.attention import Layout
 from maskline.model.heads import EncoderModel
 from maskline.model.inputs import layout_of, move
-from maskline.model.modes import evaluating
 from maskline.model.settings import ModelParams
 from maskline.tokenization.texts import Packed
 
@@ -59,18 +55,9 @@ def logits(model: EncoderModel, texts: Packed, device: torch.device) -> Tensor:
     return scores
 
 
-@dataclass(frozen=True)
-class TorchScorer:
-    """A `Scorer` by torch, without dropout."""
-
-    model: EncoderModel
-    device: torch.device
-
-    @torch.no_grad()
-    def __call__(self, texts: Packed) -> NDArray[np.float32]:
-        """Score a batch."""
-        with evaluating(self.model):
-            return logits(self.model, texts, self.device).float().softmax(1).cpu().numpy()
+def class_probabilities(model: EncoderModel, texts: Packed, device: torch.device) -> Tensor:
+    """Return the probabilities of the classes, (B, C)."""
+    return logits(model, texts, device).float().softmax(1)
 
 
 def mean(x: Tensor, layout: Layout) -> Tensor:

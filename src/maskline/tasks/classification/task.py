@@ -14,11 +14,12 @@ from torch.nn import functional as F
 from maskline.core.scores import FigureSpec, wilson
 from maskline.dataset.read import Columns, Dataset
 from maskline.finetuning.bootstrap import bounds
+from maskline.finetuning.scorer import TorchScorer
 from maskline.finetuning.task import Baseline, Case, Details, Metrics, Pretrained, Table, label_config
 from maskline.model.heads import EncoderModel
 from maskline.model.settings import ModelParams
 from maskline.tasks.classification.baselines import majority_accuracy, probe_predictions, tfidf_predictions
-from maskline.tasks.classification.model import ClassificationModel, TorchScorer, logits
+from maskline.tasks.classification.model import ClassificationModel, class_probabilities, logits
 from maskline.tasks.classification.scores import Scorer, probabilities
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.texts import EncodedTexts, Packed, encode_texts
@@ -128,7 +129,7 @@ class Classification:
 
     def predict(self, model: EncoderModel, encoded: LabelledTexts, device: torch.device) -> NDArray[np.float32]:
         """Return the probability of each class for each text, (N, C)."""
-        return self.predict_by(TorchScorer(model, device), encoded)
+        return self.predict_by(TorchScorer(model, device, class_probabilities), encoded)
 
     def predict_by(self, score: Scorer, encoded: LabelledTexts) -> NDArray[np.float32]:
         """Return the same, whatever computes a batch."""

@@ -92,12 +92,15 @@ def open_predictor(saved: "SavedModel", tokenizer: LoadedTokenizer, device: "tor
     Raises:
         UserError: as `load`.
     """
-    from maskline.tasks.classification.model import TorchScorer
+    from maskline.finetuning.scorer import TorchScorer
+    from maskline.tasks.classification.model import class_probabilities
 
     model = load(saved).to(device)
     labels = _labels(saved, model.classifier.out_features)
     longest = model.encoder.params.max_positions
-    return Classifier(TorchScorer(model, device), labels, tokenizer, longest, pair=_own(saved).get("pair", False))
+    return Classifier(
+        TorchScorer(model, device, class_probabilities), labels, tokenizer, longest, pair=_own(saved).get("pair", False)
+    )
 
 
 def open_graph(graph: Graph, tokenizer: LoadedTokenizer) -> Classifier:

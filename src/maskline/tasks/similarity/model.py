@@ -4,19 +4,15 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
 from maskline.model.attention import Layout
 from maskline.model.heads import EncoderModel
 from maskline.model.inputs import layout_of, move
-from maskline.model.modes import evaluating
 from maskline.tokenization.texts import Packed
 
 _MODULES = "sentence_transformers.models"
@@ -52,20 +48,6 @@ class SimilarityModel(EncoderModel):
 def unit_vectors(model: EncoderModel, texts: Packed, device: torch.device) -> Tensor:
     """Return the vectors of texts, (T, D), each of length 1."""
     return F.normalize(model(move(texts.input_ids, device), layout_of(texts.lengths, device)))
-
-
-@dataclass(frozen=True)
-class TorchScorer:
-    """A `Scorer` by torch, without dropout."""
-
-    model: EncoderModel
-    device: torch.device
-
-    @torch.no_grad()
-    def __call__(self, texts: Packed) -> NDArray[np.float32]:
-        """Score a batch."""
-        with evaluating(self.model):
-            return unit_vectors(self.model, texts, self.device).cpu().numpy()
 
 
 def contrastive_loss(vectors: Tensor, questions: Tensor, answers: Tensor, among: Tensor, temperature: float) -> Tensor:

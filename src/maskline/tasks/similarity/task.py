@@ -20,6 +20,7 @@ from torch import Tensor
 from maskline.core.errors import UserError
 from maskline.core.scores import FigureSpec, wilson
 from maskline.dataset.read import Columns, Dataset
+from maskline.finetuning.scorer import TorchScorer
 from maskline.finetuning.task import Baseline, Case, Details, Metrics, Pretrained, Table
 from maskline.model.directory import load_encoder
 from maskline.model.heads import EncoderModel
@@ -38,7 +39,7 @@ from maskline.tasks.similarity.measures import (
     ranks,
     retrieval,
 )
-from maskline.tasks.similarity.model import SimilarityModel, TorchScorer, contrastive_loss, unit_vectors
+from maskline.tasks.similarity.model import SimilarityModel, contrastive_loss, unit_vectors
 from maskline.tasks.similarity.pairs import Answers, EncodedPairs, Scorer, all_vectors, encode_pairs, offered
 from maskline.tokenization.load import LoadedTokenizer
 from maskline.tokenization.texts import EncodedTexts, Packed
@@ -171,7 +172,7 @@ class Similarity:
 
     def predict(self, model: EncoderModel, encoded: LabelledPairs, device: torch.device) -> NDArray[np.float32]:
         """Return the vectors of all texts that differ, (T, D), each of length 1."""
-        return self.predict_by(TorchScorer(model, device), encoded)
+        return self.predict_by(TorchScorer(model, device, unit_vectors), encoded)
 
     def predict_by(self, score: Scorer, encoded: LabelledPairs) -> NDArray[np.float32]:
         """Return the same, whatever computes a batch."""
@@ -196,7 +197,11 @@ class Similarity:
         model.encoder = encoder
         texts = encoded.pairs.texts
         rules: list[tuple[str, str, Vectors]] = [
-            ("pretrained", "the encoder as pretrained", all_vectors(TorchScorer(model, pretrained.device), texts)),
+            (
+                "pretrained",
+                "the encoder as pretrained",
+                all_vectors(TorchScorer(model, pretrained.device, unit_vectors), texts),
+            ),
             ("embeddings", "averaged token embeddings", embedding_vectors(encoder, texts)),
             ("tfidf", "TF-IDF cosine", tfidf_vectors([*train[FIRST], *train[SECOND]], encoded.pairs.spelled)),
         ]

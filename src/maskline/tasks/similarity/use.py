@@ -67,10 +67,11 @@ def open_predictor(saved: "SavedModel", tokenizer: LoadedTokenizer, device: "tor
     Raises:
         UserError: as `load`.
     """
-    from maskline.tasks.similarity.model import TorchScorer
+    from maskline.finetuning.scorer import TorchScorer
+    from maskline.tasks.similarity.model import unit_vectors
 
     model = load(saved).to(device)
-    return SimilarityPredictor(TorchScorer(model, device), tokenizer, model.encoder.params.max_positions)
+    return SimilarityPredictor(TorchScorer(model, device, unit_vectors), tokenizer, model.encoder.params.max_positions)
 
 
 def open_graph(graph: Graph, tokenizer: LoadedTokenizer) -> SimilarityPredictor:

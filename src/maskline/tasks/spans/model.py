@@ -2,17 +2,12 @@
 
 # Dimensions: N tokens of all windows, D hidden.
 
-from dataclasses import dataclass
-
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maskline.model.attention import Layout
 from maskline.model.heads import EncoderModel
 from maskline.model.inputs import layout_of, move
-from maskline.model.modes import evaluating
 from maskline.model.settings import ModelParams
 from maskline.tasks.spans.windows import WindowBatch
 
@@ -48,17 +43,3 @@ def log_probabilities(model: EncoderModel, batch: WindowBatch, device: torch.dev
     of_candidates = logits.float()[move(batch.candidates, device)]
     absent = ~move(batch.are_there, device)
     return of_candidates.masked_fill(absent[..., None], -torch.inf).log_softmax(1)
-
-
-@dataclass(frozen=True)
-class TorchScorer:
-    """A `Scorer` by torch, without dropout."""
-
-    model: EncoderModel
-    device: torch.device
-
-    @torch.no_grad()
-    def __call__(self, batch: WindowBatch) -> NDArray[np.float32]:
-        """Score a batch."""
-        with evaluating(self.model):
-            return log_probabilities(self.model, batch, self.device).cpu().numpy()

@@ -13,6 +13,7 @@ from torch import Tensor
 from maskline.core.scores import FigureSpec
 from maskline.dataset.read import Columns, Dataset
 from maskline.finetuning.bootstrap import bounds, drawn
+from maskline.finetuning.scorer import TorchScorer
 from maskline.finetuning.task import Baseline, Case, Details, Metrics, Pretrained, Table
 from maskline.model.heads import EncoderModel
 from maskline.model.inputs import move
@@ -20,7 +21,7 @@ from maskline.model.settings import ModelParams
 from maskline.tasks.spans.answers import exact_match, f1
 from maskline.tasks.spans.baselines import first_sentence
 from maskline.tasks.spans.examples import ANSWERS, CONTEXT, QUESTION, STARTS
-from maskline.tasks.spans.model import SpanModel, TorchScorer, log_probabilities
+from maskline.tasks.spans.model import SpanModel, log_probabilities
 from maskline.tasks.spans.reading import CONFIG, KIND, Answer, Reading, Scorer, answers, score_windows
 from maskline.tasks.spans.windows import ELSEWHERE, WindowBatch, Windows
 from maskline.tokenization.load import LoadedTokenizer
@@ -142,7 +143,7 @@ class Spans:
 
     def predict(self, model: EncoderModel, encoded: Questions, device: torch.device) -> Predictions:
         """Return the most probable answer to each question."""
-        return self.predict_by(TorchScorer(model, device), encoded)
+        return self.predict_by(TorchScorer(model, device, log_probabilities), encoded)
 
     def predict_by(self, score: Scorer, encoded: Questions) -> Predictions:
         """Return the same, whatever computes a batch."""

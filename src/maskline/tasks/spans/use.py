@@ -64,9 +64,10 @@ def open_predictor(saved: "SavedModel", tokenizer: LoadedTokenizer, device: "tor
     Raises:
         UserError: as `load`.
     """
-    from maskline.tasks.spans.model import TorchScorer
+    from maskline.finetuning.scorer import TorchScorer
+    from maskline.tasks.spans.model import log_probabilities
 
-    return Answers(TorchScorer(load(saved).to(device), device), _reading(saved), tokenizer)
+    return Answers(TorchScorer(load(saved).to(device), device, log_probabilities), _reading(saved), tokenizer)
 
 
 def open_graph(graph: Graph, tokenizer: LoadedTokenizer) -> Answers:

@@ -2,18 +2,13 @@
 
 # Dimensions: N tokens of all sequences, M tagged tokens, D hidden, C tags.
 
-from dataclasses import dataclass
-
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maskline.model.attention import Layout
 from maskline.model.heads import EncoderModel
 from maskline.model.inputs import layout_of, move
-from maskline.model.modes import evaluating
 from maskline.model.settings import ModelParams
 from maskline.tasks.tokens.tagging import WordBatch
 
@@ -46,15 +41,6 @@ def logits_of(model: EncoderModel, batch: WordBatch, device: torch.device) -> Te
     return logits
 
 
-@dataclass(frozen=True)
-class TorchScorer:
-    """A `Scorer` by torch, without dropout."""
-
-    model: EncoderModel
-    device: torch.device
-
-    @torch.no_grad()
-    def __call__(self, batch: WordBatch) -> NDArray[np.float32]:
-        """Score a batch."""
-        with evaluating(self.model):
-            return F.log_softmax(logits_of(self.model, batch, self.device).float(), 1).cpu().numpy()
+def log_probabilities(model: EncoderModel, batch: WordBatch, device: torch.device) -> Tensor:
+    """Return the log-probabilities of the tags of a batch's words, (M, C)."""
+    return F.log_softmax(logits_of(model, batch, device).float(), 1)

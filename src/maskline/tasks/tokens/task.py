@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from maskline.core.scores import FigureSpec
 from maskline.dataset.read import Columns, Dataset
 from maskline.finetuning.bootstrap import bounds, drawn
+from maskline.finetuning.scorer import TorchScorer
 from maskline.finetuning.settings import FinetuneParams
 from maskline.finetuning.task import Baseline, Case, Details, Metrics, Pretrained, Table, label_config
 from maskline.model.heads import EncoderModel
@@ -22,7 +23,7 @@ from maskline.model.settings import ModelParams
 from maskline.tasks.tokens.entities import Entity, entities
 from maskline.tasks.tokens.examples import TAGS, WORDS
 from maskline.tasks.tokens.matches import Matches
-from maskline.tasks.tokens.model import TokenModel, TorchScorer, logits_of
+from maskline.tasks.tokens.model import TokenModel, log_probabilities, logits_of
 from maskline.tasks.tokens.probe import probe_tags
 from maskline.tasks.tokens.tagging import Scorer, WordBatch, batch_of, best_tags, word_scores
 from maskline.tasks.tokens.windows import Windows, read_words
@@ -141,7 +142,7 @@ class Tokens:
 
     def predict(self, model: EncoderModel, encoded: TaggedSentences, device: torch.device) -> Predictions:
         """Return the most probable tags of each sentence that are IOB2: no I-X without a B-X or I-X before it."""
-        return self.predict_by(TorchScorer(model, device), encoded)
+        return self.predict_by(TorchScorer(model, device, log_probabilities), encoded)
 
     def predict_by(self, score: Scorer, encoded: TaggedSentences) -> Predictions:
         """Return the same, whatever computes a batch."""

@@ -93,10 +93,13 @@ def open_predictor(saved: "SavedModel", tokenizer: LoadedTokenizer, device: "tor
     Raises:
         UserError: as `load`.
     """
-    from maskline.tasks.tokens.model import TorchScorer
+    from maskline.finetuning.scorer import TorchScorer
+    from maskline.tasks.tokens.model import log_probabilities
 
     model = load(saved).to(device).eval()
-    return Tagger(TorchScorer(model, device), _labels(saved), tokenizer, model.encoder.params.max_positions)
+    return Tagger(
+        TorchScorer(model, device, log_probabilities), _labels(saved), tokenizer, model.encoder.params.max_positions
+    )
 
 
 def open_graph(graph: Graph, tokenizer: LoadedTokenizer) -> Tagger:
