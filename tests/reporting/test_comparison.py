@@ -14,6 +14,7 @@ from maskline.core.errors import UserError
 from maskline.reporting.comparison import compare
 from maskline.reporting.comparison_page import to_markdown, to_text, write_comparison
 from maskline.reporting.lock import Stages
+from maskline.reporting.overlay import GAIN, LOSS
 from maskline.reporting.runs import EVALUATION, Column, Run, read_folder
 
 COLUMNS = {
@@ -245,6 +246,17 @@ def test_what_was_measured_on_other_data_is_not_subtracted(tmp_path):
     assert "words (other data)" in (tmp_path / "c.svg").read_text()
 
 
+def test_curves_of_other_data_are_drawn_from_the_loss_of_guessing_by_frequency(tmp_path):
+    main, words = scored("main", 4.0), scored("words", 6.5, mlm="c", tokenizer__n=12)
+    known = [replace(main, unigram=7.0), replace(words, unigram=8.0)]
+    for runs, label, last in [(known, GAIN, ("-3.000", "-1.500")), ([known[0], words], LOSS, ("4.000", "6.500"))]:
+        write_comparison(compare(runs), tmp_path / "c")
+        drawn = (tmp_path / "c.svg").read_text()
+        assert all(text in drawn for text in (label, f"main  {last[0]}", f"words (other data)  {last[1]}"))
+    write_comparison(compare([known[0], replace(words, unigram=7.0, data=main.data)]), tmp_path / "c")
+    assert LOSS in (tmp_path / "c.svg").read_text()
+
+
 def test_seeds_of_other_data_are_not_averaged():
     comparison = compare([scored("main", 4.0), scored("a", 4.25, seed=1), scored("b", 4.5, mlm="c", seed=2)])
     assert names(comparison) == ["main, a", "b"]
@@ -433,6 +445,7 @@ def test_a_folder_is_read_as_it_is(tmp_path, write_reports):
     assert run.metrics["nsp.accuracy"] is None
     assert "mlm.perplexity" not in run.metrics  # it says what the loss says
     assert run.curve == {100: 6.0, 200: 5.0, 300: 4.5}
+    assert run.unigram == 6.9
 
 
 @pytest.mark.parametrize(

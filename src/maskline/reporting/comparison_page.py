@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from statistics import mean, stdev
@@ -11,7 +12,8 @@ from urllib.parse import quote
 from maskline.core.storage import write_csv, write_text
 from maskline.core.text import escape, printable, wrapped
 from maskline.reporting.comparison import Comparison, Row, same_data, written
-from maskline.reporting.overlay import Curve, SeedCurves, overlay, seed_bands
+from maskline.reporting.overlay import GAIN, LOSS, Curve, SeedCurves, overlay, seed_bands
+from maskline.reporting.runs import Run
 from maskline.reporting.seeds import ARROWS, range_text
 from maskline.reporting.style import save, theme
 from maskline.reporting.tables import ABSENT, fitting, format_number
@@ -51,12 +53,32 @@ def write_comparison(comparison: Comparison, stem: Path) -> list[Path]:
 
 def drawings(comparison: Comparison) -> "list[tuple[str, Figure | None]]":
     """Return the curves over each other and those of seeds: title and figure, None where there is no curve."""
+    loss, levelled = LOSS, _levelled(comparison)
+    if levelled:
+        loss, comparison = GAIN, levelled
     curves = [curve for row in comparison.rows if (curve := _curve(comparison, row)) is not None]
     seeds = [found for row in comparison.rows if (found := _seed_curves(comparison, row)) is not None]
     return [
-        ("Validation loss of the experiments", overlay(curves) if curves else None),
-        ("Validation loss over seeds", seed_bands(seeds) if seeds else None),
+        ("Validation loss of the experiments", overlay(curves, loss) if curves else None),
+        ("Validation loss over seeds", seed_bands(seeds, loss) if seeds else None),
     ]
+
+
+def _levelled(comparison: Comparison) -> Comparison | None:
+    """Return the comparison with each curve less the loss of guessing by frequency on the same data.
+
+    None where all were scored on the same data, or where it is not known of all: losses of another vocabulary or other
+    texts say nothing beside each other.
+    """
+    known = all(run.unigram is not None for row in comparison.rows for run in row.runs if run.curve)
+    if not known or not any(_others(comparison, row) for row in comparison.rows):
+        return None
+    rows = [replace(row, runs=tuple(map(_from_frequencies, row.runs))) for row in comparison.rows]
+    return replace(comparison, rows=rows)
+
+
+def _from_frequencies(run: Run) -> Run:
+    return replace(run, curve={step: loss - (run.unigram or 0.0) for step, loss in run.curve.items()})
 
 
 def to_markdown(comparison: Comparison) -> str:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+LOSS = "MLM loss (nats per masked token)"
+GAIN = "MLM loss less that of word frequencies (nats)"
 LOOKS = [(INK, "-"), *((color, line) for line in ("-", "--", ":", "-.") for color in CYCLE)]
 """Colours and lines of experiments, the reference's first."""
 THIN: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.8, "marker": "o", "markersize": 1.5}
@@ -45,20 +47,20 @@ class SeedCurves:
     """Of each seed: step -> loss."""
 
 
-def _empty(title: str, named: Sequence[Curve] | Sequence[SeedCurves]) -> "tuple[Figure, Axes]":
+def _empty(title: str, loss: str, named: Sequence[Curve] | Sequence[SeedCurves]) -> "tuple[Figure, Axes]":
     """Return a figure high enough for the names beside its curves, and its axes."""
     from matplotlib.figure import Figure
 
     lines = sum(1 + bool(one.detail) for one in named)
     figure = Figure(figsize=(8.6, max(3.8, 1.2 + 0.17 * lines)))
     axes = figure.add_subplot()
-    axes.set(title=title, xlabel=STEP, ylabel="MLM loss (nats per masked token)")
+    axes.set(title=title, xlabel=STEP, ylabel=loss)
     return figure, axes
 
 
-def overlay(curves: Sequence[Curve]) -> "Figure":
+def overlay(curves: Sequence[Curve], loss: str = LOSS) -> "Figure":
     """Return the validation loss of several experiments by step, the first in black; a band is mean ± sd."""
-    figure, axes = _empty("Validation loss of the experiments", curves)
+    figure, axes = _empty("Validation loss of the experiments", loss, curves)
     labels = []
     for index, curve in enumerate(curves):
         color, line = LOOKS[index % len(LOOKS)]
@@ -74,7 +76,7 @@ def overlay(curves: Sequence[Curve]) -> "Figure":
     return figure
 
 
-def seed_bands(configurations: Sequence[SeedCurves]) -> "Figure":
+def seed_bands(configurations: Sequence[SeedCurves], loss: str = LOSS) -> "Figure":
     """Return the validation loss by step of several configurations: a thin line for each seed, and a band over them.
 
     The band reaches from the lowest to the highest of the seeds, at the steps that all of them have.
@@ -82,7 +84,7 @@ def seed_bands(configurations: Sequence[SeedCurves]) -> "Figure":
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    figure, axes = _empty("Validation loss over seeds", configurations)
+    figure, axes = _empty("Validation loss over seeds", loss, configurations)
     labels = []
     for index, configuration in enumerate(configurations):
         color, line = LOOKS[index % len(LOOKS)]

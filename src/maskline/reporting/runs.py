@@ -21,6 +21,7 @@ EVALUATION = "reports/evaluate/metrics.json"
 PRETRAINING = "reports/pretrain/metrics.json"
 CURVE = "reports/pretrain/validation.csv"
 TRAINING = "reports/pretrain/train.csv"
+UNIGRAM = "mlm.unigram_loss"
 
 _SEEDED = re.compile(r"-seed[0-9]+$")
 """How the name of a run ends that `pipeline.seeds` made."""
@@ -85,6 +86,8 @@ class Run:
     """Task, or "" for pretraining -> the hash of what it was scored on; absent where no lock says."""
     curves: Mapping[str, Curves] = field(default_factory=dict)
     """Task, or "" for pretraining -> its validation scores while it was trained, and the tokens read in pretraining."""
+    unigram: float | None = None
+    """MLM loss of guessing by frequency alone on what it was scored on, in nats; None where it was not evaluated."""
 
     @property
     def configuration(self) -> str:
@@ -200,6 +203,7 @@ def _read(name: str, settings: Settings, read: Reader) -> Run:
     metrics: dict[str, float | None] = {}
     columns: dict[str, Column] = {}
     curves: dict[str, Curves] = {}
+    unigram = None
     hashes = {"": stages.read_hash("evaluate" if evaluated else "pretrain", VALIDATION)}
     for task, (metrics_file, report_file) in folders(_tasks(settings)).items():
         stage = f"score@{task}" if task else "evaluate"
@@ -214,6 +218,8 @@ def _read(name: str, settings: Settings, read: Reader) -> Run:
             path = f"reports/tasks/{task}/finetune/validation.csv"
             names = {curve.column: curve.name for curve in scores.report.curves}
             curves[task] = _curves(read(path), names, f"{path} of {name}")
+        else:
+            unigram = _finite(scores.metrics.get(UNIGRAM))
         for headline in scores.report.headlines:
             if headline.against and headline.metric in scores.metrics:  # the others say the same in another way
                 key = f"tasks.{task}.{headline.metric}" if task else headline.metric
@@ -234,7 +240,7 @@ def _read(name: str, settings: Settings, read: Reader) -> Run:
     curves[""] = _curves(read(CURVE), names, f"{CURVE} of {name}") | _curves(
         read(TRAINING), {TOKENS: TOKENS}, f"{TRAINING} of {name}"
     )
-    return Run(name, params, metrics, curve, state, evaluated, columns, data, curves)
+    return Run(name, params, metrics, curve, state, evaluated, columns, data, curves, unigram)
 
 
 def _curves(text: str | None, names: Mapping[str, str], source: str) -> dict[str, dict[float, float]]:

@@ -188,13 +188,20 @@ def learning_curve(task: str, score: str, rows: Sequence[Mapping[str, str]]) -> 
     axes.set_ylabel(f"{score} (test split)")
     labels = []
     sizes = sorted({int(row["labels"]) for row in rows})
+    place = {size: 0.25 + math.log(size / sizes[0]) for size in sizes}  # the axis begins at 0
     for color, model in zip((BLUE, VERMILION, *CYCLE[2:]), dict.fromkeys(row["model"] for row in rows), strict=False):
         points = [(int(row["labels"]), float(row["score"])) for row in rows if row["model"] == model]
         means = [fmean(value for size, value in points if size == at) for at in sizes]
-        axes.plot([math.log(size) for size in sizes], means, color=color, zorder=3)
-        places, values = zip(*points, strict=True)
-        axes.scatter([math.log(size) for size in places], values, s=12, color=color, alpha=0.5, linewidths=0)
+        axes.plot(list(place.values()), means, color=color, zorder=3)
+        axes.scatter(
+            [place[size] for size, _ in points],
+            [value for _, value in points],
+            s=12,
+            color=color,
+            alpha=0.5,
+            linewidths=0,
+        )
         labels.append(Label(f"{fitted(model, 32, 1)}  {format_number(means[-1])}", means[-1], color))
-    axes.set_xticks([math.log(size) for size in sizes], [f"{size:,}" for size in sizes])
+    axes.set_xticks(list(place.values()), [f"{size:,}" for size in sizes])
     label_right({axes: labels})
     return figure
