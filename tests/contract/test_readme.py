@@ -108,6 +108,7 @@ VERIFIED = {
     "-S imported.hub.revision=30b0a37ccaaa32f332884b96992754e246e48c5f score@sentiment": ONLINE,
     "dvc exp run $(python -m pipeline.preset imported) -S imported.source=directory -S imported.directory=my-bert "
     "score@sentiment": IMPORTED,
+    "dvc exp run $(python -m pipeline.preset arabic)": ONLINE,
     "dvc exp run $(python -m pipeline.preset arabic-mlm) -S corpus.source=files "
     "-S 'corpus.files.paths=[texts/*.jsonl.gz]' -S tokenizer.kind=wordpiece "
     "-S tasks/sentiment.yaml:dataset.source=files -S 'tasks/sentiment.yaml:dataset.files.paths=[texts/tweets.tsv]' "
