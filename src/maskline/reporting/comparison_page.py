@@ -243,7 +243,7 @@ def _curve(comparison: Comparison, row: Row) -> Curve | None:
     losses = [[run.curve[step] for run in row.runs] for step in steps]
     name = row.runs[0].name
     if len(row.runs) > 1:
-        name += f" (n = {len(row.runs)})"
+        name = f"{row.runs[0].configuration} (n = {len(row.runs)})"
     if row.runs[0].state != "done":
         name += f" ({row.runs[0].state})"
     name += _others(comparison, row)

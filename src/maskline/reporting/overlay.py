@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 LOSS = "MLM loss (nats per masked token)"
-GAIN = "MLM loss less that of word frequencies (nats)"
+GAIN = "MLM loss less that of unigram frequencies (nats)"
 LOOKS = [(INK, "-"), *((color, line) for line in ("-", "--", ":", "-.") for color in CYCLE)]
 """Colours and lines of experiments, the reference's first."""
 THIN: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.8, "marker": "o", "markersize": 1.5}
