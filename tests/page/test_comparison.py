@@ -88,6 +88,15 @@ def test_curves_of_other_data_say_so(tmp_path):
     _, pretraining, task, _ = comparison_page(compare(runs)).sections
     last = [list(dict.fromkeys(row["series"] for row in rows_of(part.figures[0])))[1] for part in (pretraining, task)]
     assert last == ["corpus.validation_fraction=0.2 (other data)", "corpus.validation_fraction=0.2"]
+    loss = pretraining.figures[0]
+    assert loss.title == "Masked tokens (MLM): loss, less that of unigram frequencies"
+    assert not loss.is_loss
+    assert [row["value"] for row in rows_of(loss)] == pytest.approx(
+        [6 - 6.9, 5 - 6.9, 4.6 - 6.9, 6 - 6.9, 5 - 6.9, 4.7 - 6.9]
+    )
+    pairs = next(figure for figure in pretraining.figures if figure.title == "Next sentence (NSP): loss")
+    assert pairs.is_loss
+    assert all(row["value"] > 0 for row in rows_of(pairs))
 
 
 def test_one_run_beside_another_has_no_pairs_and_no_band(tmp_path):

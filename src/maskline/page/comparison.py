@@ -10,8 +10,8 @@ from maskline.page.elements import Cell, code, folded, paragraph, text
 from maskline.page.elements import table as html_table
 from maskline.page.run import PANELS, grid
 from maskline.reporting.comparison import Comparison, Row, same_data, written
-from maskline.reporting.comparison_page import PAIRED, brief, cell_text, drawings, seeds_text
-from maskline.reporting.runs import SEED, TOKENS
+from maskline.reporting.comparison_page import PAIRED, brief, cell_text, drawings, levelled, seeds_text
+from maskline.reporting.runs import MLM, SEED, TOKENS
 from maskline.reporting.seeds import ARROWS, range_text
 from maskline.reporting.style import drawn, theme
 from maskline.reporting.tables import ABSENT, format_number
@@ -76,6 +76,8 @@ def curves(comparison: Comparison, task: str, place_: int) -> Section | None:
 
 
 def _curve(comparison: Comparison, task: str, score: str, key: str) -> Figure | None:
+    level = levelled(comparison) if (task, score) == ("", MLM) else None
+    comparison = level or comparison
     rows: list[list[Any]] = []
     bands: list[list[Any]] = []
     for row in comparison.rows:
@@ -95,6 +97,8 @@ def _curve(comparison: Comparison, task: str, score: str, key: str) -> Figure | 
     if not rows:
         return None
     title, unit = (score, f"{score} (validation split)") if task else PANELS[score]
+    if level:
+        title, unit = f"{title}, less that of unigram frequencies", "nats"
     return figures.overlaid(
         key,
         title,
@@ -102,7 +106,7 @@ def _curve(comparison: Comparison, task: str, score: str, key: str) -> Figure | 
         list(dict.fromkeys(_short(comparison, row, task) for row in comparison.rows)),
         known(("series", "seed", "value", "step", "tokens", "seconds"), rows),
         Table(("series", "step", "tokens", "low", "high"), bands),
-        is_loss=score.endswith("loss"),
+        is_loss=score.endswith("loss") and level is None,  # a difference may be negative
     )
 
 

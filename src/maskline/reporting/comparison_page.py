@@ -1,7 +1,7 @@
 """A comparison as a page, a table of every number, and a figure of the curves over each other."""
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -13,7 +13,7 @@ from maskline.core.storage import write_csv, write_text
 from maskline.core.text import escape, printable, wrapped
 from maskline.reporting.comparison import Comparison, Row, same_data, written
 from maskline.reporting.overlay import GAIN, LOSS, Curve, SeedCurves, overlay, seed_bands
-from maskline.reporting.runs import Run
+from maskline.reporting.runs import MLM, Run
 from maskline.reporting.seeds import ARROWS, range_text
 from maskline.reporting.style import save, theme
 from maskline.reporting.tables import ABSENT, fitting, format_number
@@ -53,9 +53,9 @@ def write_comparison(comparison: Comparison, stem: Path) -> list[Path]:
 
 def drawings(comparison: Comparison) -> "list[tuple[str, Figure | None]]":
     """Return the curves over each other and those of seeds: title and figure, None where there is no curve."""
-    loss, levelled = LOSS, _levelled(comparison)
-    if levelled:
-        loss, comparison = GAIN, levelled
+    loss, level = LOSS, levelled(comparison)
+    if level:
+        loss, comparison = GAIN, level
     curves = [curve for row in comparison.rows if (curve := _curve(comparison, row)) is not None]
     seeds = [found for row in comparison.rows if (found := _seed_curves(comparison, row)) is not None]
     return [
@@ -64,7 +64,7 @@ def drawings(comparison: Comparison) -> "list[tuple[str, Figure | None]]":
     ]
 
 
-def _levelled(comparison: Comparison) -> Comparison | None:
+def levelled(comparison: Comparison) -> Comparison | None:
     """Return the comparison with each curve less the loss of guessing by frequency on the same data.
 
     None where all were scored on the same data, or where it is not known of all: losses of another vocabulary or other
@@ -78,7 +78,11 @@ def _levelled(comparison: Comparison) -> Comparison | None:
 
 
 def _from_frequencies(run: Run) -> Run:
-    return replace(run, curve={step: loss - (run.unigram or 0.0) for step, loss in run.curve.items()})
+    def less(curve: Mapping[float, float]) -> dict[float, float]:
+        return {step: loss - (run.unigram or 0.0) for step, loss in curve.items()}
+
+    pretraining = {name: less(curve) if name == MLM else curve for name, curve in run.curves.get("", {}).items()}
+    return replace(run, curve=less(run.curve), curves={**run.curves, "": pretraining})
 
 
 def to_markdown(comparison: Comparison) -> str:

@@ -39,6 +39,7 @@ Settings = Mapping[str, Any]
 
 Curves = Mapping[str, Mapping[float, float]]
 """Name of a score -> step -> number, where there is one."""
+MLM = "mlm_loss"
 TOKENS = "tokens"
 """The name of the tokens read among the curves of pretraining."""
 
@@ -231,12 +232,12 @@ def _read(name: str, settings: Settings, read: Reader) -> Run:
         metrics |= {key: _finite(score) for key, score in found.items()}
         columns = {key: PRETRAINED[key] for key, score in found.items() if score is not None} | columns
     rows = csv.DictReader((read(CURVE) or "").splitlines())
-    series = to_series(rows, ("step", "mlm_loss"), f"{CURVE} of {name}")
-    curve = {step: loss for step, loss in zip(series["step"], series["mlm_loss"], strict=True) if not math.isnan(step)}
+    series = to_series(rows, ("step", MLM), f"{CURVE} of {name}")
+    curve = {step: loss for step, loss in zip(series["step"], series[MLM], strict=True) if not math.isnan(step)}
     lost = metrics.get("mlm.loss", 0) is None or any(map(math.isnan, curve.values()))
     state = "diverged" if lost else "done" if metrics else "no metrics"
     data = {part: md5 for part, md5 in hashes.items() if md5 is not None}
-    names = {column: column for column in ("mlm_loss", "mlm_accuracy", "nsp_loss", "nsp_accuracy")}
+    names = {column: column for column in (MLM, "mlm_accuracy", "nsp_loss", "nsp_accuracy")}
     curves[""] = _curves(read(CURVE), names, f"{CURVE} of {name}") | _curves(
         read(TRAINING), {TOKENS: TOKENS}, f"{TRAINING} of {name}"
     )
