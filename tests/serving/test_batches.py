@@ -1,12 +1,10 @@
 """Who is computed with whom, and when."""
 
-import os
-import sys
 import threading
 
 import pytest
 
-from maskline.serving.batches import NICENESS, Batcher, Request
+from maskline.serving.batches import Batcher, Request
 from maskline.serving.refusals import BusyError, UnavailableError
 from tests.serving.conftest import SECONDS, until
 
@@ -60,16 +58,6 @@ def test_what_waits_is_computed_together(batcher, model):
     assert first.result(SECONDS) == [0]
     assert [other.result(SECONDS) for other in others] == [[2], [4], [6]]
     assert model.batches == [[0], [1, 2], [3]]  # 3 tokens each, of 8
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a niceness for each thread")
-def test_computing_stands_back_behind_answering(batcher):
-    own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-    asked = Request(
-        "a", lambda inputs: [os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) for _ in inputs], [1], [1]
-    )
-    assert batcher.ask(asked).result(SECONDS) == [min(own + NICENESS, 19)]
-    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own
 
 
 def test_a_large_request_takes_turns_with_small_ones(batcher, model):

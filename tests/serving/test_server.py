@@ -1,5 +1,6 @@
 """The command: what it says, and how it ends."""
 
+import gc
 import os
 import re
 import shutil
@@ -74,7 +75,10 @@ def test_ctrl_c_stops_it_as_well(tiny_project):
     with listen("127.0.0.1", 0) as listener:
         service = Service(ServedModel(models(tiny_project) / "sentiment"), None, Limits())
         timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-        serve(service, listener, None, timer.start)
+        frozen = []
+        serve(service, listener, None, lambda: (frozen.append(gc.get_freeze_count()), timer.start()))
+    assert frozen[0] > 10_000
+    assert gc.get_freeze_count() == 0
     assert signal.getsignal(signal.SIGINT) == former
     assert not service.batcher._thread.is_alive()
 

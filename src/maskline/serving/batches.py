@@ -4,8 +4,6 @@ A request that does not fit into one batch is computed in parts, and takes turns
 hold up a single one no longer than a batch takes.
 """
 
-import os
-import sys
 import threading
 import time
 from collections import deque
@@ -22,8 +20,6 @@ BATCH_TOKENS = 4096
 """What is computed at once, unless one input alone is longer."""
 INERTIA = 0.9
 """Weight of the past in the mean speed."""
-NICENESS = 10
-"""How far computing stands back behind answering, where the system can tell threads apart."""
 CLOSING_SECONDS = 10.0
 """How long the batch at work may take when all is to end."""
 
@@ -136,7 +132,6 @@ class Batcher:
         self._thread.join(CLOSING_SECONDS)
 
     def _work(self) -> None:
-        _stand_back()
         while parts := self._take():
             started = time.perf_counter()
             self._compute(parts)
@@ -193,9 +188,3 @@ class Batcher:
             if len(request.results) == len(request.inputs):
                 with suppress(InvalidStateError):
                     request.answer.set_result(request.results)
-
-
-def _stand_back() -> None:
-    """Let this thread, and those that it starts to compute, wait for all others of the process."""
-    if sys.platform == "linux":  # elsewhere only whole processes have a niceness
-        os.nice(NICENESS)

@@ -1,5 +1,6 @@
 """The server: a socket, an event loop, and an orderly end."""
 
+import gc
 import signal
 import socket
 import threading
@@ -66,9 +67,12 @@ def serve(
         except OSError as error:
             host, port, *_ = listener.getsockname()
             raise _not_free(host, port, error) from None
+        gc.collect()
+        gc.freeze()  # to look through all that the process has stops every thread, for 150 ms
         started()
         server.run([listener])
     finally:
+        gc.unfreeze()
         service.close()
 
 
