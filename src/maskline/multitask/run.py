@@ -74,12 +74,11 @@ def train_together(
     """
     recipe = with_precision(settings.recipe, device)
     datasets = {name: read_dataset(paths.data / name, name) for name in settings.tasks}
-    parts, own = {}, {}
-    for name, chosen in settings.tasks.items():
-        own[name] = chosen.model_copy(update={"recipe": _shared(name, chosen, recipe)})
-        task = factories[name](own[name].recipe, datasets[name].manifest)
-        where = finetuning.Paths(paths.data / name, paths.tokenizer, Path(), Path(), paths.pretrained)
-        parts[name] = finetuning.prepare(task, datasets[name], own[name], own[name].recipe, where, device)
+    own = {
+        name: chosen.model_copy(update={"recipe": _shared(name, chosen, recipe)})
+        for name, chosen in settings.tasks.items()
+    }
+    parts = {name: _part(name, factories[name], datasets[name], chosen, paths, device) for name, chosen in own.items()}
     alone = {name: own[name].recipe.total_steps(part.updates) for name, part in parts.items()}
     steps = settings.multitask.steps or sum(alone.values())
     examples = {name: len(dataset.splits["train"][ID]) for name, dataset in datasets.items()}
@@ -125,6 +124,20 @@ def train_together(
         write_timing(STAGE, result.progress.seconds)
         run.finish()
     return rows
+
+
+def _part(
+    name: str,
+    make_task: TaskFactory,
+    dataset: Dataset,
+    settings: FinetuningSettings,
+    paths: Paths,
+    device: torch.device,
+) -> FinetuningObjective:
+    """Return a task before its first update, as it begins when it is trained alone."""
+    where = finetuning.Paths(paths.data / name, paths.tokenizer, Path(), Path(), paths.pretrained)
+    task = make_task(settings.recipe, dataset.manifest)
+    return finetuning.prepare(task, dataset, settings, settings.recipe, where, device)
 
 
 def _shared(name: str, settings: FinetuningSettings, recipe: FinetuneParams) -> FinetuneParams:
