@@ -20,5 +20,10 @@ def write_committed(folder: Path, names: Sequence[str], into: Path) -> bool:
     if done.returncode:
         return False
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        archive.extractall(into, filter="data")
+        for member in filter(tarfile.TarInfo.isfile, archive):  # `extractall` has no filter before Python 3.11.4
+            content = archive.extractfile(member)
+            assert content is not None
+            path = into / member.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.read())
     return True
