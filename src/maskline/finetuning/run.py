@@ -117,7 +117,7 @@ def finetune(
             objective.model.load_state_dict(result.best_weights)
             _export(name, task, objective.model, settings, recipe, paths, dataset.manifest, best, identity)
             more = {
-                **_read(objective, dataset),
+                **_examples(objective, dataset),
                 **parameters(objective.model),
                 "bytes": weights_bytes(paths.model),
                 **({} if texts is None else {"texts": texts}),
@@ -223,7 +223,7 @@ def cadence_of(recipe: FinetuneParams, objective: FinetuningObjective) -> Cadenc
     return Cadence(every, every, LOG_EVERY)
 
 
-def _read(objective: FinetuningObjective, dataset: Dataset) -> dict[str, Any]:
+def _examples(objective: FinetuningObjective, dataset: Dataset) -> dict[str, Any]:
     """Return what the metrics say of the examples, by split."""
     encoded: dict[TaskSplit, Encoded] = {"train": objective.training, "validation": objective.validation}
     return {

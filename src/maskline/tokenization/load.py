@@ -1,6 +1,6 @@
 """Loading a tokenizer without transformers, whose import takes seconds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -50,12 +50,8 @@ class LoadedTokenizer:
         """
         self.backend = backend
         vocabulary = backend.get_vocab()
+        check_ids(vocabulary)
         self.vocab_size: int = max(vocabulary.values()) + 1
-        if self.vocab_size > MOST_IDS:
-            raise UserError(
-                f"the tokenizer has the id {self.vocab_size - 1:,}, beyond the {MOST_IDS:,} that maskline reads: "
-                "choose another"
-            )
         self.pieces = [f"[no token {number}]" for number in range(self.vocab_size)]
         for piece, number in vocabulary.items():
             self.pieces[number] = piece
@@ -82,6 +78,18 @@ class LoadedTokenizer:
     def continued(self, piece: str) -> str | None:
         """Return the text that `piece` adds to the word before it; None if it begins a word."""
         return piece.removeprefix(self._prefix) if self._prefix and piece.startswith(self._prefix) else None
+
+
+def check_ids(vocabulary: Mapping[str, int]) -> None:
+    """Check that a list with a place for each id of `vocabulary`, token -> id, has a size that a machine can hold.
+
+    Raises:
+        UserError: an id is MOST_IDS or more.
+    """
+    if (highest := max(vocabulary.values())) >= MOST_IDS:
+        raise UserError(
+            f"the tokenizer has the id {highest:,}, beyond the {MOST_IDS:,} that maskline reads: choose another"
+        )
 
 
 def load_tokenizer(directory: Path) -> LoadedTokenizer:

@@ -8,7 +8,7 @@ from typing import Any
 from tokenizers import Tokenizer, models
 
 from maskline.core.errors import UserError, one_line
-from maskline.tokenization.load import LoadedTokenizer
+from maskline.tokenization.load import check_ids
 from maskline.tokenization.special import KINDS
 from maskline.vocabulary.settings import PretrainedTokenizer
 
@@ -50,7 +50,7 @@ def _load(params: PretrainedTokenizer) -> tuple[Tokenizer, dict[str, Any]]:
     tokens = {f"{kind}_token": getattr(loaded, f"{kind}_token") for kind in KINDS}
     if lacking := [name for name, token in tokens.items() if token is None]:
         raise UserError(f"{params.name} has no {', '.join(lacking)}: maskline needs one of BERT's kind")
-    LoadedTokenizer(loaded.backend_tokenizer, list(tokens.values()))  # refuses an id that to write out would take long
+    check_ids(loaded.backend_tokenizer.get_vocab())  # before to_str, which writes a line for each id up to the highest
     backend = Tokenizer.from_str(loaded.backend_tokenizer.to_str())
     backend.no_truncation()
     backend.no_padding()
