@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 
@@ -48,3 +50,12 @@ def test_classes_that_training_has_not_are_impossible_and_one_alone_is_no_regres
 def test_of_many_examples_some_are_read_that_are_evenly_spaced():
     assert some(3, 5).tolist() == [0, 1, 2]
     assert some(10, 4).tolist() == [0, 2, 5, 7]
+
+
+def test_a_class_that_is_out_of_the_question_is_told_without_a_warning():
+    labels = np.arange(60) % 3
+    x = {"x": vectors(labels, 0.1)}
+    probe = fit_probe(x, labels, x, right(labels), 3)
+    with warnings.catch_warnings(action="error"):
+        scores = probe.log_probabilities(1e4 * np.eye(3, dtype=np.float32), 3)
+    assert np.exp(scores) == pytest.approx(np.eye(3))

@@ -28,7 +28,8 @@ class Probe:
     def log_probabilities(self, x: Vectors, classes: int) -> Vectors:
         """Return those of all classes for each vector, (N, classes): minus infinity where training had none of one."""
         found = np.full((len(x), classes), -np.inf, np.float32)
-        found[:, self.regression.classes_] = self.regression.predict_log_proba(self.scale.transform(x))
+        with np.errstate(divide="ignore"):  # a class may be out of the question
+            found[:, self.regression.classes_] = self.regression.predict_log_proba(self.scale.transform(x))
         return found
 
 
