@@ -79,7 +79,8 @@ def _serve(port: int) -> None:
 
 
 def _alone(folder: Path) -> Any:
-    from maskline.page.run import Source, run_page
+    from maskline.page.run import run_page
+    from maskline.page.source import Source
     from maskline.settings.params import settings_files
 
     return run_page(Source(folder, settings_files(folder), _committed(folder)))

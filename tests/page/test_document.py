@@ -64,7 +64,8 @@ def test_the_same_bytes_whatever_the_process(tmp_path, made):
     source = made(tmp_path)
     program = (
         "import sys, json; from pathlib import Path; from maskline.page import document; document._library = str;"
-        "from maskline.page.document import render; from maskline.page.run import Source, run_page;"
+        "from maskline.page.document import render; from maskline.page.run import run_page;"
+        "from maskline.page.source import Source;"
         "a = json.load(sys.stdin);"
         "sys.stdout.buffer.write(render(run_page(Source(Path(sys.argv[1]), a, a))).encode())"
     )

@@ -10,7 +10,8 @@ from maskline.core.storage import read_csv, write_csv, write_json, write_text
 from maskline.page.curves import Training, known, read_training, table
 from maskline.page.figures import thinned
 from maskline.page.markdown import cards
-from maskline.page.run import Source, run_page, run_sections
+from maskline.page.run import run_page, run_sections
+from maskline.page.source import Source
 
 ORDER = ["run", "corpus", "tokenizer", "pretraining", "training-0", "numbers", "task-0", "samples", "provenance"]
 

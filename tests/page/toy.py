@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from maskline.core.storage import read_json, write_csv, write_json, write_text
-from maskline.page.run import Source
+from maskline.page.source import Source
 from tests.conftest import write_reports
 
 HOSTILE = ("<script>alert(1)</script>", "$5 & \"'`</title>", "قِطّة", "中文")

@@ -5,10 +5,10 @@ from typing import Any
 
 from maskline.page import changes, figures
 from maskline.page.curves import known, number
-from maskline.page.document import Figure, Page, Section, Table, controls, place
+from maskline.page.document import Figure, Page, Section, Table, controls, grid, place
 from maskline.page.elements import Cell, code, folded, paragraph, text
 from maskline.page.elements import table as html_table
-from maskline.page.run import PANELS, grid
+from maskline.page.training import PANELS
 from maskline.reporting.comparison import Comparison, Row, same_data, written
 from maskline.reporting.comparison_page import PAIRED, brief, cell_text, drawings, levelled, seeds_text
 from maskline.reporting.runs import MLM, SEED, TOKENS

@@ -86,6 +86,12 @@ def place(figure: Figure) -> str:
     return f'<figure><h3>{text(figure.title)}</h3><div class="chart" id="{plain(figure.key)}"></div>{caption}</figure>'
 
 
+def grid(drawn: Sequence[Figure]) -> str:
+    """Return the places of figures, beside each other where there is room."""
+    kind = "grid three" if drawn and len(drawn) % 3 == 0 else "grid"
+    return f'<div class="{kind}">{"".join(map(place, drawn))}</div>' if drawn else ""
+
+
 def controls(figures: Sequence[Figure]) -> str:
     """Return what the curves of a section are drawn by: against which column, on which axes, how large."""
     axes = {column: title for figure in figures for column, title in figure.axes.items()}

@@ -47,6 +47,11 @@ def folded(summary: str, content: str, key: str) -> str:
     return f'<details id="{plain(key)}"><summary>{summary}</summary>{content}</details>'
 
 
+def card_grid(parts: Sequence[str]) -> str:
+    """Return pieces of HTML as cards, beside each other where there is room."""
+    return '<div class="cards">' + "".join(f'<div class="card">{part}</div>' for part in parts) + "</div>"
+
+
 def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[object]], *, sortable: bool = False) -> str:
     """Return a table whose fields are cells or HTML; the first of each row names it. Wide ones scroll on their own.
 

@@ -16,10 +16,12 @@ from maskline.core.errors import UserError
 from maskline.core.storage import DVC_COPIES, read_json
 from maskline.page import figures
 from maskline.page.curves import Training, read_training, table
-from maskline.page.document import Page, Section, controls
+from maskline.page.document import Page, Section, controls, grid
 from maskline.page.elements import Cell, paragraph, text
 from maskline.page.elements import table as html_table
-from maskline.page.run import Source, grid, lead, pretraining_figures, run_sections
+from maskline.page.run import lead, run_sections
+from maskline.page.source import Source
+from maskline.page.training import pretraining_figures
 from maskline.reporting.comparison import COMPUTE, written
 from maskline.reporting.runs import PARAMS, parameters
 from maskline.reporting.series import last_number
