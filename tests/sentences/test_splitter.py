@@ -64,6 +64,8 @@ CASES = [
     # Units and years behind a number
     ("ru", "Дом построили ещё в 1890 г.| Семья Беловых в нём жила.| В 1890 г. Белов умер."),
     ("ru", "Он жил в г. Твери с 1890 г. и до войны."),
+    ("pl", "Ma 5 km.| Obok płynie rzeka."),
+    ("en", "It is 5×10²⁴ kg.| Light runs.| It has 3,000 ft."),
     ("fr", "Le village se trouve à 416 m.| Santa Ana est plus haut, à 5 km."),
     ("en", "It rose at 8 a.m. Monday, and weighs about 500 g.| Thought to be rare, it flew 500 m. A. Smith saw it."),
     ("nl", "Hij leefde in deze stad rond 300 v. C en stierf."),

@@ -21,7 +21,9 @@ _INITIALS = re.compile(r"(?:[^\W\d_][.\u06d4]-?)+")
 _DEGREES = re.compile(r"(?:[^\W\d_]{2,4}\.){2,}")  # PGS.TS.
 _ORDINAL = re.compile(r"(?:\d{1,2}|[IVXLC]+)\.")
 _SHORT = re.compile(r"[^\W\d_]{1,3}\.")
-_COUNTED = re.compile(r"[(\[]?(?:\d[\d.,\u2013-]*|[IVXLC]+)")
+_COUNTED = re.compile(r"[(\[]?(?:\d[\d.,/\u2013\xd7\u2070\xb9\xb2\xb3\u2074-\u207f-]*|[IVXLC]+)")
+_UNITS = frozenset("km m cm mm kg g mg ha ft mi lb l ml kw mw hz км см мм кг га".split())  # noqa: RUF001, SIM905
+"""Symbols of units, which no sentence abbreviates."""
 # Words without a vowel, in alphabets that write vowels.
 _VOWELLESS = re.compile(
     "[bcdfghjklmnpqrstvwxzßþðбвгджзклмнпрстфхцчшщљњћђџґβγδζθκλμνξπρσςτφχψბგდვზთკლმნპჟრსტფქღყშჩცძწჭხჯჰ]{2,5}\\."  # noqa: RUF001
@@ -115,10 +117,10 @@ def _is_title(word: str, rules: Rules) -> bool:
 
 
 def _is_unit(word: str, sentence: str, rules: Rules) -> bool:
-    """Return whether `word` is a unit or a year behind a number, with more than "In 1918 y." before."""
+    """Return whether `word` is a unit behind a number, or may be one, with more than "In 1918 y." before."""
     words = sentence.split()
     return (
-        len(words) > 4
+        (len(words) > 4 or (len(words) > 1 and word[:-1] in _UNITS))
         and _COUNTED.fullmatch(words[-2]) is not None
         and begins_small(word)
         and word.count(".") == 1

@@ -117,7 +117,7 @@ CASES = {
         "Some\nlines\ncentred"
     ),
     "AT&amp;T &lt; 3&nbsp;km &amp;amp; &#8212; &euro;5 &unknown; a < b > c.": "AT&T < 3 km & — €5 &unknown; a < b > c.",
-    "A &lt;b&gt;bold&lt;/b&gt; word.": "A bold word.",
+    "A &lt;b&gt;bold&lt;/b&gt; word.": "A <b>bold</b> word.",
     "__NOTOC__ Text __لافهرس__ goes.": "Text goes.",
     # tables
     'Before.\n{| class="x"\n|-\n| a || b\n{| nested\n| c\n|}\n| d\n|}\nAfter.': "Before.\nAfter.",

@@ -10,6 +10,17 @@ def words(table: str) -> tuple[str, ...]:
     return tuple(" ".join(entry.split()) for entry in table.replace("/\n", "/ ").split("/ "))
 
 
+TAGS = """
+    abbr / b / bdi / bdo / big / blockquote / br / caption / center / cite / code / col / colgroup / data / dd / del /
+    dfn / div / dl / dt / em / font / h1 / h2 / h3 / h4 / h5 / h6 / hr / i / ins / kbd / li / link / mark / meta / ol
+    / p / pre / q / rb / rbc / rp / rt / rtc / ruby / s / samp / small / span / strike / strong / sub / sup / table /
+    tbody / td / tfoot / th / thead / time / tr / tt / u / ul / var / wbr / a / img / nobr / noinclude / includeonly /
+    onlyinclude / nowiki / ref / references / gallery / poem / math / chem / ce / score / hiero / syntaxhighlight /
+    source / timeline / graph / chart / section / indicator / inputbox / imagemap / mapframe / maplink / categorytree
+    / charinsert / templatestyles / templatedata / translate / languages / tvar / phonos / noeditsection / notoc
+"""
+"""Elements of HTML and of MediaWiki: anything else between `<` and `>` is text."""
+
 FILE = """
     file / image / media / ملف / صورة / وسائط / ميديا / پرونده / تصویر / فائل / وسیط / файл / картинка / изображение /
     медия / датотека / слика / зображення / выява / datei / bild / fichier / archivo / imagen / ficheiro / imagem /
@@ -62,7 +73,7 @@ APPENDICES = """
     پیوند به بیرون / یادداشت‌ها / پانوشت / پی‌نوشت / کتاب‌شناسی / برای مطالعهٔ بیشتر / برای مطالعه بیشتر /
     پیوندهای بیرونی / منبع / نگارخانه / فهرست منابع / ارجاعات / مطالعه بیشتر / یادداشت / سەرچاوەکان / سەرچاوە /
     پەراوێزەکان / بەستەری دەرەکی / بەستەرە دەرەکییەکان / ھەروەھا ببینە / تێبینییەکان / پەراوێز / ئەمانەش ببینە /
-    تێبینی / بابەتە پەیوەندیدارەکان / گەلەری / سەرچاوە و پەراوێز / источници / бележки / външни препратки /
+    تێبینی / بابەتە پەیوەندیدارەکان / گەلەری / سەرچاوە و پەراوێز / източници / бележки / външни препратки /
     вижте също / литература / библиография / вижте още / бележки и източници / използвана литература /
     допълнителна литература / цитирана литература / цитирани източници / външни връзки / за допълнително четене /
     препоръчителна литература / галерия / препратки / примечания / ссылки / см. также / источники / комментарии /
@@ -174,7 +185,14 @@ APPENDICES = """
     出面網頁 / 書目 / 书目 / 參考資料與註釋 / 각주 / 외부 링크 / 같이 보기 / 참고 문헌 / 참고문헌 / 출처 / 주석 /
     참고 자료 / 참고자료 / 같이보기 / 외부링크 / 내용주 / 참조주 / 함께 보기 / 관련 문헌 / 바깥 고리 / 바깥고리 /
     더 읽어보기 / 더 읽을거리 / 관련 항목 / 각주 및 참고 문헌 / 참고 / 참조 / 주해 / 인용 / 인용주 / 설명주 /
-    각주와 참고 문헌 / 갤러리 / 더 보기 / 미주 / 관련 서적 / 추가 자료
+    각주와 참고 문헌 / 갤러리 / 더 보기 / 미주 / 관련 서적 / 추가 자료 / links externos / referências bibliográficas /
+    källhänvisningar / और पढ़ें / קישורים / note bibliografice / szakirodalom / источник / ዋቢ ምንጮች / ምንጮች / ማጣቀሻ /
+    ማጣቀሻዎች /
+    የውጭ መያያዣዎች / çavkanî / girêdanên derve / binêre / her wiha binêre / têbinî / têbînî / سرچينې / سرچینې / باندنۍ
+    تړنې /
+    دا هم وګورئ / پايدىلانمىلار / مەنبەلەر / سىرتقى ئۇلانمىلار / иҫкәрмәләр / әҙәбиәт / һылтанмалар / шулай уҡ
+    ҡарағыҙ /
+    сығанаҡтар / notennoù ha daveennoù / notennoù / liammoù diavaez / daveoù / gwelet ivez / levrlennadur
 """
 """Headings of sections without prose."""
 
@@ -250,7 +268,7 @@ CITATIONS = """
 """Templates in a sentence that add nothing to its text; so do those whose names begin with `CITATION_PREFIXES`."""
 
 CITATION_PREFIXES = (
-    *("cite ", "citation", "sfn", "harv", "refimprove", "استشهاد", "ouvrage", "citar ", "cytuj", "citeer", "citace "),
+    *("cite ", "citation", "sfn", "refimprove", "استشهاد", "ouvrage", "citar ", "cytuj", "citeer", "citace "),
     *("citácia ", "cita web", "cita libro", "cita publicación", "cita noticia", "cita news", "cita pubblicazione"),
     *("internetquelle", "literatur", "lien web", "lien brisé", "verkkoviite", "kirjaviite", "lehtiviite", "webbref"),
     *("bokref", "tidningsref", "kilde www", "kilde bok", "kilde artikkel", "ref-web", "ref-llibre", "ref-publicació"),
@@ -267,6 +285,9 @@ CITATION_PREFIXES = (
     *("อ้างอิงเว็บ", "อ้างอิงหนังสือ", "อ้างอิงข่าว", "อ้างอิงวารสาร", "cytat web", "navedi "),
 )
 """Beginnings of the names of templates for citations, which are never prose."""
+
+HARVARD = "harv"
+"""Beginning of the names of those that a sentence shows in brackets, or that stand in a bracket: (Weil 1949)."""
 
 ICON_PREFIXES = (
     "flagicon",
@@ -294,10 +315,10 @@ SILENT_FUNCTIONS = """
 
 SHOWN = """
     прапорифікація / прапор з назвою / nowrap / nobr / nowraplinks / small / smaller / big / larger / large / abbr /
-    tooltip / sic / strong / em / bold / italic / ipa / math / mvar / var / mono / code / tt / kbd / samp / key /
+    tooltip / sic / strong / em / bold / italic / math / mvar / var / mono / code / tt / kbd / samp / key /
     unicode / polytonic / angbr / angle bracket / script / rtl-lang / rtl / ltr / flag / flagcountry / flagu /
     country / zh / sub / smallcaps / smallcaps all / underline / overline / noitalic / nobold / vanchor / not a typo /
-    as written / sc / lc / uc / ucfirst / lcfirst / proper name / typo / bibleverse / nastaliq / aut / nom / trad /
+    as written / sc / lc / uc / ucfirst / lcfirst / proper name / typo / nastaliq / aut / nom / trad /
     comment / strikethrough / ruby / visible anchor / s / u / avoid wrap / nw / mathbb / serif / resize / bigger /
     center / centre / ind / indice / abbrlink / abbreviation / flaglink / flag+link / bidi / mp / مائل / صغير / كبير /
     غامق / خط عريض / علم / بلد / اختصار / اسم عربي / نص عربي / خط مائل / قرآن / آية / نستعلیق / درشت / پررنگ / کوچک /
@@ -314,8 +335,9 @@ SHOWN = """
 
 ROUND_TEXT = """
     unverified inline / 誰2範囲 / citation needed span / citation needed/span / référence nécessaire / refnec /
-    réf. nécessaire / qui ? / pas clair / quand ? / citazione necessaria / 要出典範囲 / 独自研究範囲 / 要検証範囲 /
-    誰範囲 / кто / кто? / нет аи 2 / не аи 2 / нет источника 2 / 来源请求范围 / 來源請求範圍 / 출처 필요 범위 /
+    citation nécessaire / citation manquante / réf. nécessaire / qui ? / pas clair / quand ? /
+    citazione necessaria / 要出典範囲 / 独自研究範囲 / 要検証範囲 / 誰範囲 / кто / кто? / нет аи 2 /
+    не аи 2 / нет источника 2 / 来源请求范围 / 來源請求範圍 / 출처 필요 범위 /
     cita requerida span / citación requerida
 """
 """Notes that may have text as their first argument, which they show."""
@@ -323,8 +345,11 @@ ROUND_TEXT = """
 ACCENT = "ударение / наголос / у"
 """Templates that put an accent on the letter before them."""
 
+RECORDINGS = "audio / audio2"
+"""Pronunciations that are heard: the second argument is what a reader clicks on, mostly the word."""
+
 GLOSSES = """
-    pron-en / audio / audio-ipa / listen / نطق / 発音 / 发音 / 發音 / 발음 / audio2 / prononciation / wymowa /
+    pron-en / audio-ipa / listen / نطق / 発音 / 发音 / 發音 / 발음 / prononciation / wymowa /
     výslovnost / uttal / udtale / uttale / ääntäminen / kiejtés / pronunția
 """
 """Pronunciations of which the text is not known: only a bracket around one needs it."""
@@ -338,7 +363,7 @@ PLACES = """
 """Coordinates of a place."""
 
 LANGUAGE = """
-    lang / langue / lg / wikt-lang / font color / color / لغة / لغ / لون / language text / llang / dil / jezik /
+    lang / langx / langue / lg / wikt-lang / font color / color / لغة / لغ / لون / language text / llang / dil / jezik /
     језик / cizojazyčně / cudzojazyčne / vjazyce2 / språk / sprog / мова-текст / lezh / цвет / colour / couleur /
     farbe / fontcolor
 """
@@ -369,7 +394,7 @@ LINK_BY_LANGUAGE = "tsl / translink / קישור שפה / sec link / 綠連 / �
 """Such links with the language first, the other wiki's title second, and the text third."""
 
 LINK_TEXTS = """
-    lt / label / text / texte / текст / display / نص / عر / fr / treść / tekst / متن / 表示 / טקסט
+    lt / label / text / texte / текст / 표시 / display / نص / عر / fr / treść / tekst / متن / 表示 / טקסט
 """
 """Parameters of such links that have their text."""
 

@@ -6,10 +6,10 @@ from functools import lru_cache
 from maskline.sources.dump.aliases import APPENDICES, words
 from maskline.sources.dump.siteinfo import fold
 
-_KNOWN = frozenset(map(fold, words(APPENDICES)))
+_INVISIBLE = re.compile(r"[\xad\u200b-\u200f\u2060\ufeff]")
 _MARKUP = re.compile(r"'{2,}|<[^<>]*>|\[\[(?:[^\[\]|]*\|)?|\]\]|\{\{[^{}]*\}\}")
 _JOINT = re.compile(
-    r"\s*[,;/&+、・·•|،؛]\s*|\s+[–—-]\s+|\s+(?:and|und|et|y|e|i|и|і|й|та|или|og|och|ja|és|și|şi|a|ve|en|dan|và|և|ու|და|"
+    r"\s*[,;/&+、・·•|،؛]\s*|\s*[–—-]\s*|\s+(?=[وו][^\W\d_])|\s+(?:and|und|et|y|e|i|и|і|й|та|или|og|och|ja|és|și|şi|a|ve|en|dan|và|և|ու|და|"
     r"और|एवं|व|तथा|আর|ও|এবং|اور|و|και|및|eta|kaj|ir|un|agus|na|at|dhe|va|və|мен|жана|және|һәм|ба|ва)\s+"
     r"|(?<=[^\W\d_a-zа-я])(?:と|及び|および|和|及|与|與|跟|และ|និង)(?=[^\W\d_])"
 )
@@ -37,4 +37,7 @@ def _is_appendix(heading: str) -> bool:
 
 
 def _folded(heading: str) -> str:
-    return fold(_MARKUP.sub("", heading)).strip(" :：.。")
+    return fold(_INVISIBLE.sub("", _MARKUP.sub("", heading))).strip(" :：.。")
+
+
+_KNOWN = frozenset(map(_folded, words(APPENDICES)))

@@ -31,6 +31,10 @@ _BETWEEN = {
     "إلى": " إلى ",
     "و": " و ",
     "до": "–",
+    "à": " à ",
+    "et": " et ",
+    "ou": " ou ",
+    "y": " y ",
 }
 _ENGLISH = {"to", "and", "or", "and(-)"}
 _UNITS = {"degc": "°C", "degf": "°F", "deg": "°", "kph": "km/h"}
@@ -61,6 +65,7 @@ _PLURAL = ("acre", "carat", "hand")
 """Units that `convert` writes out."""
 _MIXED = {"ft", "lb", "st", "mi", "yd", "foot"}
 """Units that a smaller one may follow: 5 ft 11 in."""
+_EXPONENT = re.compile(r"[-−]?[1-9]")
 _GLUED = ("%", "°", "′", "″", "‰")
 """Units without a space before them; °C is none of them."""
 
@@ -75,11 +80,7 @@ def convert(arguments: Arguments, *, english: bool) -> str:
     given = arguments.texts()
     if not given or not _NUMBER.fullmatch(given[0]):
         return ""
-    number, rest = _mixed(given)
-    while len(rest) > 1 and rest[0].casefold() in _BETWEEN:
-        word = rest[0].casefold()
-        upper, rest = _mixed(rest[1:])
-        number = f"{number}{_BETWEEN[word] if english or word not in _ENGLISH else '–'}{upper}"
+    number, rest = _range(given, english=english)
     written = rest[0] if rest else ""
     if written in _MIXED and len(rest) > 2 and rest[1][:1].isdigit():
         return " ".join((number, written, _mixed([rest[1]])[0], rest[2]))
@@ -97,6 +98,16 @@ def convert(arguments: Arguments, *, english: bool) -> str:
     if english and written in _PLURAL and number != "1":
         written += "s"
     return f"{number}{_behind(unit(written, _CONVERTED))}"
+
+
+def _range(given: list[str], *, english: bool) -> tuple[str, list[str]]:
+    """Return the numbers at the beginning of `given`, with what stands between them, and what stands after them."""
+    number, rest = _mixed(given)
+    while len(rest) > 1 and rest[0].casefold() in _BETWEEN:
+        word = rest[0].casefold()
+        upper, rest = _mixed(rest[1:])
+        number = f"{number}{_BETWEEN[word] if english or word not in _ENGLISH else '–'}{upper}"
+    return number, rest
 
 
 def _mixed(given: list[str]) -> tuple[str, list[str]]:
@@ -126,14 +137,29 @@ def _behind(shown: str) -> str:
     return shown if not shown or shown in _GLUED else f" {shown}"
 
 
+def _units(given: list[str]) -> str:
+    """Return units of which each may have its exponent behind it: m, 3, s, -1 is "m³⋅s⁻¹"; "" if it is no unit."""
+    shown: list[str] = []
+    for part in given:
+        if _EXPONENT.fullmatch(part) and shown:
+            shown[-1] += raised(part)
+        elif part[0].isdigit() or part[0] in "+-−±(":
+            return ""
+        else:
+            shown.append(unit(part))
+    return "⋅".join(shown)
+
+
 def value(arguments: Arguments) -> str:
-    """Return a number with its uncertainty, its power of ten and its unit."""
-    number, *others = arguments.texts() or [""]
+    """Return a number with its uncertainty, its power of ten and its unit; or several with their unit."""
+    number, others = _range(arguments.texts() or [""], english=True)
     if not number and not arguments.named.get("e"):
         return ""
     written = ""
     if others and not _NUMBER.fullmatch(others[0]) and not others[0].startswith("("):
-        written, others = others[0], []  # {{val|80|kg}}
+        written, others = _units(others), []  # {{val|80|kg}}
+        if not written:
+            return ""
     if len(others) > 1 and others[0][0] in "+-−" and others[1][0] in "+-−":
         number = f"{number} ({others[0]}, {others[1]})"
     elif others:

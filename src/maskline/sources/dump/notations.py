@@ -12,6 +12,9 @@ _CHARGE_AT_END = re.compile(r"(?<=[A-Za-z\d\])])[+−–-](?=$|[\s)\]])")
 _ANGLE = re.compile(r"[-−+]?\d+(?:\.\d+)?")
 _SOUND = re.compile(r"(?:lang|pron|local|uk|us|usalso|ukalso|also|icon)|.*\.(?:og[ag]|wav|mp3)|", re.IGNORECASE)
 """Arguments of a pronunciation that are no part of it."""
+_CLICK = frozenset(
+    ("listen", "play", "pronunciation", "help", "info", "écouter", "prononciation", "ascolta", "escuchar", "anhören")
+)
 
 
 def molecule(arguments: Arguments) -> str:
@@ -33,6 +36,28 @@ def _charge(text: str) -> str:
 def sounds(arguments: Arguments) -> str:
     """Return a pronunciation: "[tʃ]"."""
     return gloss(arguments.at(1) and f"[{arguments.at(1)}]")
+
+
+def sounds_of(arguments: Arguments) -> str:
+    """Return a pronunciation that may stand behind the code of its language: fr, paʁi is "[paʁi]"."""
+    if text := arguments.at(2):
+        return gloss(f"[{text}]")
+    return gloss(arguments.at(1))
+
+
+def recording(arguments: Arguments) -> str:
+    """Return the word that a recording is of; it is none where it only says what a click does."""
+    word = arguments.at(2)
+    return gloss("" if word.casefold() in _CLICK else word)
+
+
+def authors(arguments: Arguments) -> str:
+    """Return a work that the sentence names by its authors: "Weil & Serre (1979)"."""
+    *names, year = arguments.texts() or [""]
+    if not names or not year[:4].isdecimal():
+        return ""
+    shown = f"{names[0]} et al." if len(names) > 3 else " & ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return f"{shown} ({year})"
 
 
 def sounds_joined(arguments: Arguments) -> str:

@@ -32,6 +32,9 @@ _PREFIX = re.compile(
     r"(?:[وفبكلس]{0,2}(?:ال|لل)?|[משהוכלב]{1,3}[־'׳]?|[^\W\d_])$"
 )
 """The end of a text that is a prefix of the next word, or a single letter."""
+_QUOTED = re.compile(r"(?:^|[\s(\[])['‘][^'‘’]*['’]$")
+_CAPITAL_NOUNS = frozenset(("de", "lb", "nds", "gsw", "als", "bar", "ksh", "pfl", "pdc", "stq"))
+"""Languages that write nouns with a capital."""
 _ENDS = ".!?…؟۔。！？।॥։።።๚။៕་།"
 _CLOSING = "\"'”’»)\\]」』）》】〉"
 _TRAILING_GLOSS = re.compile(rf"(?<=[{_ENDS}])\s*{_GLOSS}\s*$")
@@ -69,13 +72,13 @@ _WIDE = re.compile(
 """Every match of the patterns of punctuation has a sign or matches this: both are found in a tenth of the time."""
 
 
-def repair(text: str) -> tuple[str, bool]:
+def repair(text: str, language: str = "") -> tuple[str, bool]:
     """Return a paragraph with its holes closed where possible and single spaces, and whether it was repaired."""
     text = " ".join(text.split())
     repaired = False
     if _GAP.search(text):
         text = _TRAILING_GLOSS.sub("", _LEADING_GLOSS.sub("", _RUN.sub(_strongest, text)))
-        text, glosses = _with_numbers(_without_notes(text))
+        text, glosses = _with_numbers(_without_notes(text, nouns=language in _CAPITAL_NOUNS))
         for _ in range(BRACKETS):
             text = _BRACKET.sub(_without_incomplete_parts, text)
         text = _NUMBERED.sub(lambda number: glosses[ord(number[1]) - _FIRST], text)
@@ -121,32 +124,50 @@ def _strongest(run: re.Match[str]) -> str:
     return next(mark for mark in (HOLE, UNKNOWN, GLOSS) if mark in run[0])
 
 
-def _without_notes(text: str) -> str:
-    """Return `text` without the unknown templates that are notes or boxes by what stands around them."""
+def _without_notes(text: str, *, nouns: bool) -> str:
+    """Return `text` without the unknown templates that are notes or boxes by what stands around them.
+
+    Where `nouns` have capitals, one shows no beginning of a sentence.
+    """
     if UNKNOWN not in text:
         return text
     parts = text.split(UNKNOWN)
     kept = [parts[0]]
     for number, after in enumerate(parts[1:]):
         before = parts[number]
-        kept.append("" if _is_note(before, after, number == 0) else UNKNOWN)
+        kept.append("" if _is_note(before, after, number == 0, nouns=nouns) else UNKNOWN)
         kept.append(after)
     return "".join(kept)
 
 
-def _is_note(before: str, after: str, first: bool) -> bool:
+def _is_note(before: str, after: str, first: bool, *, nouns: bool) -> bool:
     """Return whether an unknown template between `before` and `after` is a note or a box, by where it stands."""
     following = after.lstrip()[:1]
-    starts = not following or following.isupper() or following.istitle()
+    starts = not following or (not nouns and (following.isupper() or following.istitle()))
     if not before.strip():
         return first and starts
     if _ENDED.search(before.rstrip()[-8:]):
         return starts or not (before[-1].isspace() or not after[0].isspace())
     if before[-1].isspace():
         return not following and before.rstrip()[-1] in ":–—"  # it follows: {{list}}
-    if before[-1].isdigit() or not _CLOSED_WORD.search(before[-1]) or _PREFIX.search(before[-8:]):
+    if (
+        before[-1].isdigit()
+        or not _CLOSED_WORD.search(before[-1])
+        or _PREFIX.search(before[-8:])
+        or _awaits_word(before)
+    ):
         return False
     return bool(_FOLLOWING.match(after)) and not _is_unspaced(before[-1]) and not _is_unspaced(following)
+
+
+def _awaits_word(before: str) -> bool:
+    """Return whether `before` ends with a quotation mark that opens, or with the apostrophe of l'eau."""
+    mark, letter = before[-1], before[-2:-1]
+    if mark not in "\"'’":
+        return False
+    if not letter.strip("([{ "):
+        return True
+    return mark != '"' and letter.isalpha() and not _QUOTED.search(before[-100:])
 
 
 _UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
@@ -160,7 +181,9 @@ _BEFORE_NAMES = (
     "им|проф|акад|доц|ул|пл|пер|пр|наб|св|ген|полк|гор|пос|дер|обл|оз|см|напр|ред|изд|вул|смт|просп|"
     "prof|dr|doc|ing|mgr|inż|st|sv|hl|av|bkz|vb|mim|alb|yrd|gen|płk|abp|bp|ks|ul|al|inst|tzv|tzn|hrsg|ggf|bzw|sog|zv"
 )
-_ABBREVIATED = re.compile(rf"(?:^|[\s(«„“\"'-])(?:(?<![\d{HOLE}]\s)[^\W\d_]|{_BEFORE_NAMES})\.$", re.IGNORECASE)
+_ABBREVIATED = re.compile(
+    rf"(?:^|[\s(«„“-]|(?<![^\W\d_])[\"'])(?:(?<![\d{HOLE}]\s)[^\W\d_]|{_BEFORE_NAMES})\.$", re.IGNORECASE
+)
 
 
 def may_go_on(sentence: str) -> bool:

@@ -20,6 +20,7 @@ from maskline.sources.dump.aliases import (
     FORMATNUM,
     FRACTION,
     GLOSSES,
+    HARVARD,
     ICON_PREFIXES,
     LANGUAGE,
     LINK,
@@ -31,6 +32,7 @@ from maskline.sources.dump.aliases import (
     PLACES,
     QUOTE,
     QUOTE_TEXTS,
+    RECORDINGS,
     ROUND_TEXT,
     SHOWN,
     SILENT_FUNCTIONS,
@@ -98,8 +100,11 @@ class Templates:
         names = (fold(name), fold(self._definitions.target(name)))
         if renderer := _known(self._own, names) or _known(_RENDERERS, names):
             return renderer(_arguments(content)) or HOLE
-        if any(known.startswith(CITATION_PREFIXES) for known in names):
-            return ""
+        if _LISTED.isdisjoint(names):
+            if any(known.startswith(CITATION_PREFIXES) for known in names):
+                return ""
+            if any(known.startswith(HARVARD) for known in names):
+                return GLOSS
         body = self._definitions.body(name)
         if body == BOX:
             return ""
@@ -144,7 +149,9 @@ def _first(arguments: Arguments) -> str:
 
 
 def _second(arguments: Arguments) -> str:
-    return arguments.at(2) or arguments.at(1)
+    """Return the text after its language or colour, which is never the text."""
+    first = arguments.at(1)
+    return arguments.at(2) or arguments.first_of(_TEXTS) or ("" if _is_language(first) else first)
 
 
 def _last(arguments: Arguments) -> str:
@@ -154,6 +161,14 @@ def _last(arguments: Arguments) -> str:
 
 def _joined(separator: str) -> Renderer:
     return lambda arguments: separator.join(arguments.texts())
+
+
+def _each(prefix: str, separator: str) -> Renderer:
+    return lambda arguments: separator.join(f"{prefix}{text}" for text in arguments.texts())
+
+
+def _joined_behind(prefix: str, separator: str) -> Renderer:
+    return lambda arguments: arguments.at(1) and prefix + separator.join(arguments.texts())
 
 
 def _always(text: str) -> Renderer:
@@ -186,6 +201,33 @@ def _is_language(text: str) -> bool:
     return len(text) < 4 and text.isascii() and text.isalpha() and text.islower()
 
 
+_FRENCH_MONTHS = words(
+    "janvier / février / mars / avril / mai / juin / juillet / août / septembre / octobre / novembre / décembre"
+)
+_FRENCH_DAYS = words("lundi / mardi / mercredi / jeudi / vendredi / samedi / dimanche")
+
+
+def _french_date(arguments: Arguments) -> str:
+    """Return "3 mars 1950" without the subject that may follow: en sport, au cinéma."""
+    given = arguments.texts()
+    if not given or " " in given[0]:
+        return given[0] if given else ""
+    shown: list[str] = []
+    for place, part in enumerate(given):
+        if part.isdecimal() and shown and shown[-1].isdecimal() and 1 <= int(part) <= 12 and place + 1 < len(given):
+            shown.append(_FRENCH_MONTHS[int(part) - 1])
+        elif part[0].isdecimal() or part.casefold() in _FRENCH_MONTHS + _FRENCH_DAYS:
+            shown.append(part)
+        else:
+            break
+    return " ".join(["1er", *shown[1:]] if shown[:1] == ["1"] else shown)
+
+
+def _french_number(arguments: Arguments) -> str:
+    """Return a number and what is counted: 40, places."""
+    return " ".join(arguments.texts())
+
+
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
@@ -214,6 +256,7 @@ _NUMBERS |= {"doi": "doi:", "arxiv": "arXiv:", "bibcode": "Bibcode:", "hdl": "hd
 _MUSIC = dict.fromkeys(("flat", "b"), "♭") | dict.fromkeys(("sharp", "#"), "♯") | {"natural": "♮"}
 _QUOTE_TEXTS = words(QUOTE_TEXTS)
 _LINK_TEXTS = words(LINK_TEXTS)
+_TEXTS = ("text", "texte", "texto", "testo", "текст", "tekst")
 _RENDERERS = _renderers(
     (QUOTE, _quote),
     (CONVERT, partial(measures.convert, english=False)),
@@ -223,9 +266,13 @@ _RENDERERS = _renderers(
     (LINK, _link(1, 2)),
     (LINK_TEXT_SECOND, _link(2, 1)),
     (LINK_TEXT_THIRD, _link(3, 1)),
-    (LINK_BY_LANGUAGE, _link(3, 2)),
+    (LINK_BY_LANGUAGE, _link(4, 3, 2)),
     ("transl / transliteration / translit", _last),
     (GLOSSES, _always(GLOSS)),
+    (RECORDINGS, notations.recording),
+    ("ipa", notations.sounds_of),
+    ("harvtxt / harvcoltxt / harvard citation text", notations.authors),
+    ("harvs", _always(HOLE)),
     (PLACES, notations.place),
     ("ipa-all", notations.sounds),
     ("respell", notations.syllables),
@@ -240,8 +287,12 @@ _OF_LANGUAGE = {
             "-s / -s-",
             lambda arguments: arguments.at(1) and f"{arguments.at(1)}{arguments.at(2) or 'e'} siècle av. J.-C.",
         ),
-        ("date / date-", _joined(" ")),
-        ("citation / «» / guil", lambda arguments: arguments.at(1) and f"« {arguments.at(1)} »"),
+        ("date / date-", _french_date),
+        ("nombre / nb", _french_number),
+        ("citation / citation étrangère / «» / guil", lambda arguments: arguments.at(1) and f"« {arguments.at(1)} »"),
+    ),
+    "it": _renderers(
+        ("bandiera", lambda arguments: HOLE if "nome" in arguments.positional else GLOSS), ("cita", _always(HOLE))
     ),
     "de": _renderers(('"', lambda arguments: arguments.at(1) and f"„{arguments.at(1)}“"), ("zitat", _quote)),
 }
@@ -257,8 +308,9 @@ _GUESSES = _renderers(
     (ACCENT, _always("\u0301")),
     ("e / x10 / x10^ / 10^ / esp", measures.times_power),
     ("sup / exp / exposant / верхний индекс", measures.raised_argument),
-    ("circa / c.", _prefixed("c. ")),
-    ("floruit / fl.", _prefixed("fl. ")),
+    ("circa / c.", _each("c. ", " – ")),
+    ("floruit / fl.", _joined_behind("fl. ", "–")),
+    ("bibleverse / bibleverse nb / bible verse", lambda arguments: " ".join(filter(None, arguments.positional[:3]))),
     ("reign", _joined("–")),
     ("gaps / linktext", _joined("")),
     ("chem / kimya", notations.molecule),
@@ -281,8 +333,8 @@ _GUESSES = _renderers(
     ("· / • / dot / middot / bull / bullet", _always(" · ")),
     ("!", _always("|")),
     ("=", _always("=")),
-    ("' / `", _always("'")),
-    ("'s", _always("'s")),
+    ("' / `", _always("&#39;")),  # beside the marks of italics it would be one of them
+    ("'s", _always("&#39;s")),
     ("pi", _always("π")),
     ("deg / degree", _always("°")),
     ("pbuh / saw / ص / صلى الله عليه وسلم", _always("ﷺ")),
@@ -302,4 +354,6 @@ _FUNCTIONS |= {name: name for name in ("lc", "uc", "lcfirst", "ucfirst")} | {"ص
 """Parser function that shows the text after its colon -> what it does with that."""
 _SILENT_FUNCTIONS = frozenset(map(fold, words(SILENT_FUNCTIONS)))
 _ROUND_TEXT = frozenset(map(fold, words(ROUND_TEXT)))
+_LISTED = frozenset(_GUESSES) | _ROUND_TEXT
+"""Names of templates that show text, whatever their names begin with."""
 _SILENT = frozenset(map(fold, words(CITATIONS) + words(DISAMBIGUATION)))

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from maskline.sentences.splitter import split_sentences
-from maskline.sources.dump.aliases import DISAMBIGUATION, REDIRECT, words
+from maskline.sources.dump.aliases import DISAMBIGUATION, REDIRECT, TAGS, words
 from maskline.sources.dump.bibliography import without_bibliographies
 from maskline.sources.dump.definitions import NO_DEFINITIONS, Definitions
 from maskline.sources.dump.headings import is_appendix
@@ -43,19 +43,23 @@ _MEDIA = re.compile(
 _EXTERNAL = re.compile(
     r"\[(?:https?:|ftp:|mailto:|irc:|news:)?//[^\s\[\]<>]*(?:\s+([^\[\]\n]*))?\]|\[mailto:[^\s\[\]]*\s*([^\[\]\n]*)\]"
 )
-_ADDRESS = re.compile(r"\b(?:https?|ftp)://[^\s\[\]<>\"|»”،؛]+", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"(?<![A-Za-z0-9])(?:https?|ftp)://[^\s\[\]<>\"|»”،؛。、，；：（）「」]*[^\s\[\]<>\"|»”،؛。、，；：（）「」.,;:!?]",
+    re.IGNORECASE,
+)
+"""An address, without the point of the sentence behind it."""
 _BEFORE_BOLD = re.compile(rf"^(?:[ \t]*{UNKNOWN})+[ \t]*(?=''')", re.MULTILINE)
 """Unknown templates before the bold title that begins an article: boxes and notes about the page."""
 _BOLD_LINE = re.compile(r"\n'''(?=[^'\n]{1,60}'''[ \t]*\n)")
 """The beginning of a line that is bold as a whole: a heading, as `;` makes one."""
 _QUOTES = re.compile(r"''+")
 _SUPERSCRIPT = re.compile(r"<sup\b[^<>]*>([^<>]{1,8})</sup\s*>", re.IGNORECASE)
-_HIDDEN = re.compile(r"<span\b[^<>]*display:\s*none[^<>]*>[^<>]*</span\s*>", re.IGNORECASE)
+_HIDDEN = re.compile(r"<(span|div)\b[^<>]*display:\s*none[^<>]*>[^<>]*</\1\s*>", re.IGNORECASE)
 _RUBY = re.compile(r"<r[tp]\b[^<>]*>[^<>]*(?:</r[tp]\s*>)?", re.IGNORECASE)
 _BREAK = re.compile(
     r"</?(?:br|p|div|li|ul|ol|dl|dt|dd|blockquote|center|hr|h[1-6]|tr|td|th|poem|table)\b[^<>]*>", re.IGNORECASE
 )
-_TAG = re.compile(r"</?[a-z][\w:-]*(?:[\s/][^<>]*)?>", re.IGNORECASE)
+_TAG = re.compile(rf"</?(?:{'|'.join(words(TAGS))})(?:[\s/][^<>]*)?>", re.IGNORECASE)
 _BEHAVIOUR_SWITCH = re.compile(r"__[^\W_]+(?:_[^\W_]+)*__")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _REDIRECT = re.compile(rf"\s*#\s*(?:{'|'.join(map(re.escape, words(REDIRECT)))})\s*:?\s*\[\[", re.IGNORECASE)
@@ -63,6 +67,7 @@ _BARE_REDIRECT = re.compile(r"\s*#[^\W\d_]+\s*:?\s*\[\[[^\[\]\n]*\]\]\s*")
 
 _SPECIAL = ("", "=", "*", "#", ":", ";", "|", "!", "{", "-")
 """Beginnings of lines that may be more than text."""
+_FRACTION = re.compile(r"\d+/\d+$")
 _HEADING = re.compile(r"(={1,6})(?!=)(.+?)=+")
 _ROW = re.compile(r"[|{]|!.*(?:!!|\|)")
 _ENDS = re.compile(r"[.!?…؟۔。！？।॥։።][\"'”’»)\]」』]*$")
@@ -229,7 +234,8 @@ def without_leftovers(text: str, language: str) -> tuple[str, Counter[str]]:
             counts["lines"] += 1
             templates = Templates(_NO_SITE, language, NO_DEFINITIONS, "")
             source, _ = _without_templates(converted(without_opaque(line), variants), templates)
-            line = _inline(_without_links(_without_tables(source), _NO_SITE), variants).partition(UNCLOSED)[0]  # noqa: PLW2901
+            line = _inline(_without_links(_without_tables(source), _NO_SITE), variants)  # noqa: PLW2901
+            line = _untagged(line).partition(UNCLOSED)[0]  # noqa: PLW2901  # other programs write tags as entities
         lines.append(_cleaned(line, language, counts))
     text = "\n".join(lines)
     counts[KEPT] += len(split_sentences(text, language))
@@ -263,9 +269,10 @@ def _without_templates(text: str, templates: Templates) -> tuple[str, set[str]]:
             name, bar, arguments = content.partition("|")
             del out[start:]
             names.add(fold(name))
-            out.append(
-                UNKNOWN if width == 3 or len(open_) > DEPTH else templates.render(name, arguments if bar else None)
-            )
+            shown = UNKNOWN if width == 3 or len(open_) > DEPTH else templates.render(name, arguments if bar else None)
+            if _FRACTION.match(shown) and out[-1:] and out[-1][-1:].isdigit():  # 2{{frac|1|2}} is no 21/2
+                shown = f" {shown}"
+            out.append(shown)
             size -= width
             if braces - width > 1:
                 open_[-1][1] -= width
@@ -349,11 +356,27 @@ def _inline(text: str, variants: tuple[str, ...]) -> str:
         text = _ADDRESS.sub(HOLE, text)
     text = _FOOTNOTE.sub("", text)
     text = _BOLD_LINE.sub("\n;", text)
-    text = _QUOTES.sub(lambda marks: "'" if len(marks[0]) in {4, 6} else "", text)  # in l''''été'' one of them is text
+    text = "\n".join(map(_without_quotes, text.split("\n"))) if "'''" in text else text.replace("''", "")
     text = _untagged(converted(text, variants))
-    if "&" in text:
-        text = _untagged(_entities(_entities(text)))
+    if "&" in text:  # what they write is text, also where it looks like a tag
+        text = _entities(_entities(text))
     return _BEHAVIOUR_SWITCH.sub("", text).replace("-->", "")
+
+
+def _without_quotes(line: str) -> str:
+    """Return a line without the marks of italic and bold, of which MediaWiki takes some for apostrophes.
+
+    Of four or six one is text. Where both bold and italic would stay open, three are one and the mark of italic: those
+    behind a word of one letter, else behind a longer word, else behind a space ("L'''Iliade'' est").
+    """
+    runs = [(run.start(), run.end() - run.start()) for run in _QUOTES.finditer(line)]
+    bold = [start for start, size in runs if size in {3, 4}]
+    both = sum(size > 4 for _, size in runs)
+    italic = len(runs) - len(bold) - both
+    apostrophe = -1
+    if bold and (len(bold) + both) % 2 and (italic + both) % 2:
+        apostrophe = min(bold, key=lambda start: (line[start - 1 : start] == " ", line[start - 2 : start - 1] != " "))
+    return _QUOTES.sub(lambda run: "'" * ((len(run[0]) in {4, 6}) + (run.start() == apostrophe)), line)
 
 
 def _untagged(text: str) -> str:
@@ -411,7 +434,7 @@ def _joined(lines: list[str]) -> str:
 
 def _cleaned(paragraph: str, language: str, counts: Counter[str]) -> str:
     """Return a paragraph repaired, without the sentences that still have holes or markup."""
-    text, repaired = repair(paragraph)
+    text, repaired = repair(paragraph, language)
     counts["repaired"] += repaired
     if HOLE not in text and not leftover_markup(text):
         return text
