@@ -75,7 +75,8 @@ def _serve(port: int) -> None:
     watch.page()  # what is loaded once is loaded before anybody waits
     with Server(watch, port) as server:
         say(f"http://{HOST}:{server.server_port}/ shows what trains here, until Ctrl-C")
-        server.serve_forever()
+        server.serve_until_stopped()
+    say("stopped")
 
 
 def _alone(folder: Path) -> Any:

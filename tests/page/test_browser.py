@@ -228,6 +228,8 @@ def test_the_live_page_follows_a_run_and_keeps_what_was_chosen(opened, tmp_path)
             assert "tokens read" in browser.execute_script(text)
             points = "#live-0-pretraining-mlm-loss path[aria-label*='value: 1.5']"
             wait(lambda: browser.find_elements(By.CSS_SELECTOR, points))
+            made(tmp_path, loss=4.321)
+            wait(lambda: "4.321" in browser.find_element(By.ID, "lead").text)
         finally:
             browser.get("about:blank")
             server.shutdown()

@@ -37,6 +37,8 @@ def test_every_seed_is_a_line_and_the_band_reaches_from_the_lowest_to_the_highes
     assert [shown.title for shown in curves.figures] == ["Masked tokens (MLM): loss", "Next sentence (NSP): loss"]
     assert (task.title, [shown.title for shown in task.figures]) == ("Fine-tuning: sentiment", ["accuracy", "macro-F1"])
     assert len(rows_of(task.figures[0])) == 27
+    assert "<noscript><p>These curves need scripts.</p></noscript>" in task.html
+    assert "noscript" not in curves.html
     rows = rows_of(figure)
     assert {row["series"] for row in rows} == {"main (n = 3)", "model.layers=4 (n = 3)", "model.layers=6 (n = 3)"}
     ends = {(row["series"], row["seed"]): row["value"] for row in rows if row["step"] == 300}

@@ -144,10 +144,12 @@ def test_curves_of_a_task(watch, tmp_path):
     assert [figure.title for figure in section.figures] == ["loss", "macro f1"]
 
 
-def test_what_did_not_change_is_not_read_again(watch, tmp_path, monkeypatch):
+def test_what_did_not_change_is_not_read_again(watch, made, tmp_path, monkeypatch):
+    made(tmp_path)
     train(tmp_path / ".runs" / "f", range(1, 6))
     before = state(watch.page(), data_of)
-    monkeypatch.setattr("maskline.page.live.read_training", None)
+    for name in ("read_training", "run_sections", "lead"):
+        monkeypatch.setattr(f"maskline.page.live.{name}", None)
     assert state(watch.page(), data_of) == before
 
 

@@ -1,14 +1,17 @@
 """The page of a run, part by part."""
 
 import math
+import re
 from dataclasses import replace
+from shutil import copytree
 
 import pytest
 
 from maskline.core.errors import UserError
-from maskline.core.storage import read_csv, write_csv, write_json, write_text
+from maskline.core.storage import read_csv, read_json, write_csv, write_json, write_text
 from maskline.page.curves import Training, known, read_training, table
-from maskline.page.figures import thinned
+from maskline.page.document import Table, render
+from maskline.page.figures import COLORS, curves, thinned
 from maskline.page.markdown import cards
 from maskline.page.run import run_page, run_sections
 from maskline.page.source import Source
@@ -132,6 +135,86 @@ def test_a_stage_of_other_parameters_is_not_shown_as_this_run(tmp_path, made):
     assert not sections(source)["pretraining"].figures
     write_text(tmp_path / "dvc.lock", lock.replace("2", "4"))
     assert sections(replace(source))["pretraining"].figures
+
+
+def test_hashes_and_times_of_another_run_are_not_those_of_this_one(tmp_path, made):
+    source = made(tmp_path, layers=4)
+    out = "    outs:\n    - {path: data/models/pretrained, md5: abc123}\n"
+    lock = f"stages:\n  pretrain:\n    params: {{params.yaml: {{model.layers: 2}}}}\n{out}"
+    files = {"model.safetensors": {"bytes": 5, "sha256": "fed987"}}
+    write_json(tmp_path / "data/models/pretrained/manifest.json", {"files": files})
+    write_text(tmp_path / "dvc.lock", lock)
+    former = sections(source)["provenance"].html
+    assert "Left out, as they are of another run: pretrain." in former
+    write_text(tmp_path / "dvc.lock", lock.replace(": 2", ": 4"))
+    current = sections(replace(source))["provenance"].html
+    for content in ("abc123", "fed987", ">60.0<"):
+        assert content not in former
+        assert content in current
+
+
+def test_tables_of_two_tasks_have_names_of_their_own(tmp_path, made):
+    source = made(tmp_path)
+    copytree(tmp_path / "reports/tasks/sentiment", tmp_path / "reports/tasks/reviews")
+    for task in ("sentiment", "reviews"):
+        write_csv(tmp_path / f"reports/tasks/{task}/score/classes.csv", [{"class": "a", "f1": 0.5}], ("class", "f1"))
+    source.settings["params.yaml"]["tasks"] = dict.fromkeys(("sentiment", "reviews"), "classification")
+    labels = re.findall(r'aria-label="([^"]*)"', "".join(section.html for section in sections(source).values()))
+    assert "reviews: classes" in labels
+    assert len(set(labels)) == len(labels)
+
+
+def test_hover_names_no_number_that_is_unknown(tmp_path, made):
+    def shown(source):
+        layers = sections(source)["pretraining"].figures[0].spec["layer"]
+        return [one["field"] for layer in layers for one in layer["encoding"].get("tooltip", [])][:6]
+
+    source = made(tmp_path)
+    assert shown(source) == ["series", "split", "value", "step", "tokens", "seconds"]
+    (tmp_path / "reports/timing.json").unlink()
+    assert shown(source)[:5] == ["series", "split", "value", "step", "tokens"]
+    assert "seconds" not in shown(source)
+
+
+def test_more_lines_than_colours_are_dashed():
+    names = [str(number) for number in range(len(COLORS) + 1)]
+    rows = [(name, "validation", 1.0, 1) for name in names]
+    spec = curves("k", "t", "nats", Table(("series", "split", "value", "step"), rows)).spec["layer"][0]["encoding"]
+    scales = [spec[channel]["scale"]["range"] for channel in ("color", "strokeDash")]
+    drawn = list(zip(*scales, strict=True))
+    assert drawn[0][0] == drawn[-1][0]
+    assert len({(color, *dash) for color, dash in drawn}) == len(names)
+    few = curves("k", "t", "nats", Table(("series", "split", "value", "step"), rows[:-1])).spec["layer"][0]
+    assert "strokeDash" not in few["encoding"]
+
+
+def test_what_was_not_measured_is_no_number(tmp_path, made):
+    source = made(tmp_path)
+    metrics = read_json(tmp_path / "reports/evaluate/metrics.json")
+    assert "NSP accuracy" in sections(source)["numbers"].html
+    metrics["nsp"] = dict.fromkeys(metrics["nsp"])
+    write_json(tmp_path / "reports/evaluate/metrics.json", metrics)
+    rows = [row | {"nsp_loss": "nan"} for row in read_csv(tmp_path / "reports/pretrain/validation.csv")]
+    write_csv(tmp_path / "reports/pretrain/validation.csv", rows, list(rows[0]))
+    found = sections(source)
+    assert "NSP" not in found["numbers"].html
+    assert "mlm loss" in found["pretraining"].html
+    assert "nsp loss" not in found["pretraining"].html
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("evaluate/samples.md", ""),
+        ("corpus/lengths.csv", "characters,articles\nnan,5\n128,inf\n"),
+        ("pretrain/train.csv", "tokens,mlm_loss\n5,7\n"),
+        ("corpus/metrics.json", '{"read": NaN}'),
+    ],
+)
+def test_a_damaged_report_still_gives_a_page(tmp_path, made, file, content):
+    source = made(tmp_path)
+    write_text(tmp_path / "reports" / file, content)
+    assert "Provenance" in render(run_page(source))
 
 
 def test_scores_that_are_missing_are_named_and_the_others_stand(tmp_path, made):

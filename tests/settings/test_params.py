@@ -431,6 +431,9 @@ def test_all_files_of_a_run_are_read_by_their_name(tmp_path):
     content, files = changed(finetune__epochs=5)
     write(tmp_path, content, files)
     assert settings_files(tmp_path) == {"params.yaml": content, "tasks/sentiment.yaml": files["sentiment"]}
+    (tmp_path / "params.yaml").write_text("")
+    with pytest.raises(UserError, match=r"params.yaml has no parameters: `git restore"):
+        settings_files(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["1e-4", "1.0e-04", "0.0001", "'1e-4'", '"1e-04"', "1E-4"])

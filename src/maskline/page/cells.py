@@ -10,7 +10,7 @@ from maskline.reporting.tables import format_number
 
 def whole(value: float | None) -> str:
     """Return a number without decimals, its thousands apart."""
-    return "—" if value is None else f"{value:,.0f}"
+    return "—" if value is None or not math.isfinite(value) else f"{value:,.0f}"
 
 
 def count_cell(value: float | None) -> Cell:

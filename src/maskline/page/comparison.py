@@ -72,6 +72,8 @@ def curves(comparison: Comparison, task: str, place_: int) -> Section | None:
     caption = "A line for each seed, every point as measured; bands reach from the lowest to the highest seed."
     title = f"Fine-tuning: {task}" if task else "Pretraining"
     content = controls(shown) + grid(shown) + paragraph(caption, "soft")
+    if task:
+        content += "<noscript><p>These curves need scripts.</p></noscript>"
     return Section(f"curves-{place_}", title, content, shown, () if task else _pictures(comparison))
 
 

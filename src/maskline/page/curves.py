@@ -66,7 +66,7 @@ def read_training(folder: Path, name: str, seconds: float | None) -> Training:
 
 def _columns(path: Path) -> Series:
     rows = read_csv(path)
-    return to_series(rows, rows[0] if rows else ("step",), str(path))
+    return to_series(rows, dict.fromkeys(("step", *(rows[0] if rows else ()))), str(path))
 
 
 def table(trainings: Sequence[Training], column: str) -> tuple[Table, str]:

@@ -163,7 +163,8 @@ def render(page: Page) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f'<link rel="icon" href="data:,"><title>{plain(page.title)}</title><style>{style}</style></head>'
-        f"<body{' data-live' * page.live}><header><h1>{text(page.title)}</h1>{page.lead}"
+        f"<body{' data-live' * page.live}><header><h1>{text(page.title)}</h1>"
+        f'<div id="lead">{page.lead}</div>'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav></header><main>{body}</main>'
         f"{parts['data']}{parts['library']}{parts['script']}</body></html>\n"
     )

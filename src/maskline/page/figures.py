@@ -16,6 +16,10 @@ COLORS = tuple(f"var(--{name})" for name in ("blue", "vermilion", "green", "purp
 """Those of page.css: one set on light ground, another on dark."""
 INK, GREY, SOFT = "var(--ink)", "var(--grey)", "var(--soft)"
 TRAIN, VALIDATION = "training", "validation"
+DASHES = ([1, 0], [7, 4], [2, 3])
+"""Of lines: those of the first colours, of their second round, of the third."""
+EDGE = 6
+"""Pixels between the edge of a drawing and its first and last point."""
 HEIGHT = 260
 """Pixels of the height of curves."""
 CELL, NARROW = 64, 8
@@ -58,17 +62,20 @@ def curves(
         held = "; ".join(f"{text(name)} {format_number(value)}" for value, name in lines)
         caption = f"Dashed: {held}. {caption}".strip()
     splits = tuple(dict.fromkeys(row[1] for row in table.rows))
-    return Figure(key, title, _curves(unit, tuple(names), splits, bool(lines), shares), data, caption, axes, is_loss)
+    spec = _curves(unit, tuple(names), splits, tuple(table.columns), bool(lines), shares)
+    return Figure(key, title, spec, data, caption, axes, is_loss)
 
 
 @cache
-def _curves(unit: str, names: tuple[str, ...], splits: tuple[str, ...], held: bool, shares: bool) -> dict[str, Any]:
+def _curves(
+    unit: str, names: tuple[str, ...], splits: tuple[str, ...], columns: tuple[str, ...], held: bool, shares: bool
+) -> dict[str, Any]:
     import altair as alt
 
-    x = alt.X("step:Q", title=STEP, scale=alt.Scale(nice=False))
+    x = alt.X("step:Q", title=STEP, scale=alt.Scale(nice=False, padding=EDGE))
     y = alt.Y("value:Q", title=unit, scale=alt.Scale(domain=[0, 1]) if shares else alt.Scale(zero=False))
     color = _color(alt, names)
-    base = alt.Chart().encode(x=x, y=y, color=color)
+    base = alt.Chart().encode(x=x, y=y, color=color, **_dashes(alt, names))
     marks: dict[str, dict[str, Any]] = {
         TRAIN: {"strokeWidth": 1, "opacity": 0.6},
         VALIDATION: {"strokeWidth": 2.2, "point": {"size": 26}},
@@ -78,7 +85,7 @@ def _curves(unit: str, names: tuple[str, ...], splits: tuple[str, ...], held: bo
         for split, mark in marks.items()
         if split in splits
     ]
-    layers.append(_hover(alt, base, ["series", "split", "value", "step", "tokens", "seconds"]))
+    layers.append(_hover(alt, base, columns))
     layers[0] = layers[0].add_params(_zoom(alt))
     if held:
         layers.append(
@@ -105,27 +112,30 @@ def overlaid(
     """
     axes = {column: name for column, name in AXES.items() if column in table.columns}
     drawn = {row[0] for row in table.rows}
-    spec = _overlaid(unit, tuple(names), tuple(name for name in names if name in drawn), bool(bands.rows))
+    in_legend = tuple(name for name in names if name in drawn)
+    spec = _overlaid(unit, tuple(names), in_legend, tuple(table.columns), bool(bands.rows))
     return Figure(key, title, spec, {"rows": table, "bands": bands}, "", axes, is_loss)
 
 
 @cache
-def _overlaid(unit: str, names: tuple[str, ...], drawn: tuple[str, ...], has_bands: bool) -> dict[str, Any]:
+def _overlaid(
+    unit: str, names: tuple[str, ...], drawn: tuple[str, ...], columns: tuple[str, ...], has_bands: bool
+) -> dict[str, Any]:
     """Return the drawing; every name has its colour, and those that are `drawn` stand in the legend."""
     import altair as alt
 
-    x = alt.X("step:Q", title=STEP, scale=alt.Scale(nice=False))
+    x = alt.X("step:Q", title=STEP, scale=alt.Scale(nice=False, padding=EDGE))
     y = alt.Y("value:Q", title=unit, scale=alt.Scale(zero=False))
-    color = _color(alt, names, (INK, *COLORS), values=list(drawn))
-    base = alt.Chart().encode(x=x, y=y, color=color)
+    colors = (INK, *COLORS)
+    color = _color(alt, names, colors, values=list(drawn))
+    base = alt.Chart().encode(x=x, y=y, color=color, **_dashes(alt, names, colors, values=list(drawn)))
     band = (
         alt.Chart(alt.NamedData("bands"))
         .mark_area(opacity=0.2)
         .encode(x=x, y=alt.Y("low:Q", title=unit), y2="high:Q", color=color)
     )
     lines = base.mark_line(strokeWidth=1.6, point={"size": 18}).encode(detail="seed:N").add_params(_zoom(alt))
-    shown = ["series", "seed", "value", "step", "tokens", "seconds"]
-    layers = [*([band] if has_bands else []), lines, _hover(alt, base, shown)]
+    layers = [*([band] if has_bands else []), lines, _hover(alt, base, columns)]
     return _finished(alt.layer(*layers, data=alt.NamedData("rows")), unit)
 
 
@@ -189,8 +199,8 @@ def _outcomes(count: int) -> dict[str, Any]:
 def histogram(key: str, title: str, unit: str, rows: Sequence[tuple[float, float]]) -> Figure:
     """Return how many articles lie between a number and its double: number, count."""
     first = next((place for place, (_, count) in enumerate(rows) if count), 0)
-    table = Table(("low", "high", "count"), [(low, 2 * low, count) for low, count in rows[first:]])
-    return Figure(key, title, _histogram(unit), {"rows": table})
+    bins = [(low, 2 * low, count) for low, count in rows[first:] if math.isfinite(low) and math.isfinite(count)]
+    return Figure(key, title, _histogram(unit), {"rows": Table(("low", "high", "count"), bins)})
 
 
 @cache
@@ -363,6 +373,15 @@ def _color(alt: Any, names: Sequence[str], colors: Sequence[str] = COLORS, **leg
     chosen = [colors[place % len(colors)] for place in range(len(names))]
     legend = _legend(alt, **legend_too) if len(names) > 1 else None
     return alt.Color("series:N", scale=alt.Scale(domain=list(names), range=chosen), legend=legend)
+
+
+def _dashes(alt: Any, names: Sequence[str], colors: Sequence[str] = COLORS, **legend_too: Any) -> dict[str, Any]:
+    """Return how lines are dashed where there are more of them than colours; nothing where there are not."""
+    if len(names) <= len(colors):
+        return {}
+    chosen = [DASHES[place // len(colors) % len(DASHES)] for place in range(len(names))]
+    scale = alt.Scale(domain=list(names), range=chosen)
+    return {"strokeDash": alt.StrokeDash("series:N", scale=scale, legend=_legend(alt, **legend_too))}
 
 
 def _zoom(alt: Any) -> Any:

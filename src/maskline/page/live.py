@@ -49,8 +49,9 @@ class LiveRun:
     planned: int | None
     """Updates, where its parameters say so."""
     finished: bool
+    begun: float
     changed: float
-    """When its curve grew, in seconds since 1970."""
+    """When it began and when its curve grew, in seconds since 1970."""
     training: Training
 
 
@@ -70,13 +71,15 @@ class Watch:
         sections = [_table(runs), *_curves(runs)]
         top = ""
         try:
-            settings = self.read(self.root)
-            source = Source(self.root, settings, self.reference)
-            sections += self._cached(self.root / "reports", _stamps(self.root), lambda: run_sections(source))
-            top = lead(source)
+            top, reports = self._cached(self.root / "reports", _stamps(self.root), self._reports)
+            sections += reports
         except (UserError, OSError) as error:  # the project is being changed, or has no reports yet
             sections.append(Section("reports", "Reports", paragraph(text(error), "note")))
         return Page("maskline, live", top, sections, live=True)
+
+    def _reports(self) -> tuple[str, list[Section]]:
+        source = Source(self.root, self.read(self.root), self.reference)
+        return lead(source), run_sections(source)
 
     def runs(self) -> list[LiveRun]:
         """Return the newest run of each stage of each experiment, the project's own first."""
@@ -87,7 +90,7 @@ class Watch:
                 run = self._run(name, directory.parent)
                 if run and (run.stage not in newest or newest[run.stage].changed < run.changed):
                     newest[run.stage] = run
-            found += [newest[stage] for stage in sorted(newest)]
+            found += sorted(newest.values(), key=lambda run: run.begun)
         return found
 
     def _projects(self) -> Iterator[tuple[str, Path]]:
@@ -143,7 +146,8 @@ def _read_run(name: str, directory: Path) -> LiveRun:
     finished = bool(states) and read_json(states[-1]).get("finished") is True
     training = read_training(directory, name, None)
     changed = (directory / "train.csv").stat().st_mtime
-    return LiveRun(name, stage, recipe.get("steps"), finished, changed, training)
+    begun = (directory / "identity.json").stat().st_mtime if identity else changed
+    return LiveRun(name, stage, recipe.get("steps"), finished, begun, changed, training)
 
 
 def _table(runs: list[LiveRun]) -> Section:

@@ -40,7 +40,7 @@ def cards(markdown: str) -> tuple[str, list[str]]:
     lines = markdown.splitlines()
     starts = [number for number, line in enumerate(lines) if line.startswith("## ")]
     first = next((number + 1 for number, line in enumerate(lines) if line.startswith("# ")), 0)
-    ends = [*starts[1:], len(lines)]
+    ends = [*starts[1:], len(lines)] if starts else []
     above = lines[first : starts[0] if starts else len(lines)]
     parts = ["\n".join(lines[start:end]) for start, end in zip(starts, ends, strict=True)]
     return _rendered("\n".join(above)), [_rendered(part) for part in parts]

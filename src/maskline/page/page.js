@@ -24,7 +24,9 @@
   // The specification of a figure, drawn against the column and on the axes that were chosen.
   function adjusted(figure, choice) {
     const spec = structuredClone(figure.spec);
-    const tables = Object.entries(figure.data).map(([name, table]) => [name, objects(table)]);
+    const positive = figure.loss && choice.logY ? ([name, value]) => [name, name === "value" && value <= 0 ? null : value] : null;
+    const rows = (table) => (positive ? objects(table).map((row) => Object.fromEntries(Object.entries(row).map(positive))) : objects(table));
+    const tables = Object.entries(figure.data).map(([name, table]) => [name, rows(table)]);
     spec.datasets = { ...spec.datasets, ...Object.fromEntries(tables) };
     const first = Object.keys(figure.axes)[0];
     const visit = (part) => {
@@ -33,7 +35,7 @@
         x.field = choice.x in figure.axes ? choice.x : first;
         x.title = figure.axes[x.field];
         if (x.field === "tokens") x.axis = { ...x.axis, format: "~s" };
-        x.scale = { ...x.scale, ...(choice.logX ? { type: "log" } : { type: "linear", zero: true }), nice: false };
+        x.scale = { ...x.scale, padding: 6, ...(choice.logX ? { type: "log" } : { type: "linear", zero: true }), nice: false };
       }
       if (y && figure.loss && choice.logY) y.scale = { type: "log", nice: false };
       for (const layer of part.layer ?? []) visit(layer);
@@ -165,6 +167,7 @@
   const PAUSE = 2000;
   const shown = new Map();
   let version = "";
+  let lead = null;
 
   function refill(key, figure) {
     const before = figures[key];
@@ -198,6 +201,8 @@
       location.reload();
       return;
     }
+    if (lead !== content.lead) document.getElementById("lead").innerHTML = content.lead;
+    lead = content.lead;
     for (const section of content.sections) {
       for (const place of document.querySelectorAll(`#${section.key}-title, nav a[href="#${section.key}"]`)) {
         if (place.innerHTML !== section.title) place.innerHTML = section.title;

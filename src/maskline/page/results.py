@@ -4,6 +4,7 @@ from maskline.core.errors import UserError
 from maskline.core.storage import MANIFEST, read_csv, read_json
 from maskline.page import figures
 from maskline.page.cells import field_cell, score_cell, whole
+from maskline.page.curves import number
 from maskline.page.document import Section, place
 from maskline.page.elements import Cell, card_grid, code, paragraph, text
 from maskline.page.elements import table as html_table
@@ -23,12 +24,12 @@ def numbers(source: Source) -> Section:
     drawn: list[tuple[object, ...]] = []
     for part in parts.values():
         for headline in part.report.headlines:
-            if headline.metric not in part.metrics:
+            value = number(part.metrics.get(headline.metric))
+            if value is None:  # as NSP where no pairs were trained on
                 continue
-            value = part.metrics[headline.metric]
-            low, high = (part.metrics.get(f"{headline.metric}_{end}") for end in ("low", "high"))
+            low, high = (number(part.metrics.get(f"{headline.metric}_{end}")) for end in ("low", "high"))
             count = part.metrics.get(headline.count) if headline.count else None
-            held = [(name, part.metrics.get(key)) for key, name in headline.against.items()]
+            held = [(name, number(part.metrics.get(key))) for key, name in headline.against.items()]
             name = part.name(headline)
             rows.append(
                 [
@@ -39,7 +40,7 @@ def numbers(source: Source) -> Section:
                     "<br>".join(f"{format_number(other)} {text(name)}" for name, other in held),
                 ]
             )
-            if value is not None and low is not None and 0 <= value <= 1:
+            if low is not None and 0 <= value <= 1:
                 drawn.append((name, "maskline", value, low, high))
                 drawn += [(name, other, number_, None, None) for other, number_ in held if number_ is not None]
     content = html_table(
@@ -71,7 +72,8 @@ def task_page(source: Source, task: str, place_: int) -> Section:
         if path.name in long or not rows or len(rows) > MOST_TABLE:
             continue
         fields = [[field_cell(value) for value in row.values()] for row in rows]
-        beside += html_table(path.stem.replace("_", " "), [text(name) for name in rows[0]], fields, sortable=True)
+        caption = f"{task}: {path.stem.replace('_', ' ')}"
+        beside += html_table(caption, [text(name) for name in rows[0]], fields, sortable=True)
     content += f'<div class="grid">{beside}</div>'
     examples = folder / "examples.md"
     if examples.is_file():

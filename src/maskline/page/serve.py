@@ -1,11 +1,12 @@
 """The live page, served on this machine alone."""
 
 import hashlib
+import signal
 import time
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock
+from threading import Lock, Thread
 from time import thread_time
 from urllib.parse import parse_qs, urlsplit
 
@@ -43,6 +44,23 @@ class Server(ThreadingHTTPServer):
             super().__init__((HOST, port), Handler)
         except OSError as error:
             raise UserError(f"port {port} cannot be had ({error.strerror}): choose another with --port") from None
+
+    def serve_until_stopped(self) -> None:
+        """Answer until Ctrl-C or SIGTERM, which are no failure; a signal that is ignored stays so."""
+
+        def stop(*_: object) -> None:
+            Thread(target=self.shutdown).start()  # it waits for the loop that this handler stands in
+
+        former = {
+            number: signal.signal(number, stop)
+            for number in (signal.SIGINT, signal.SIGTERM)
+            if signal.getsignal(number) is not signal.SIG_IGN
+        }
+        try:
+            self.serve_forever()
+        finally:
+            for number, handler in former.items():
+                signal.signal(number, handler)
 
     def state(self) -> tuple[str, str]:
         """Return a version and what is to be shown, from a look at the files that is still good."""

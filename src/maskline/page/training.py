@@ -46,7 +46,7 @@ def pretraining(source: Source) -> Section:
     if training.seconds is not None:
         said.append(f"{training.seconds:,.1f} seconds, scores included, spread over the tokens for the curves")
     content = paragraph(text("; ".join(said)) + ".") + controls(drawn) + grid(drawn)
-    content += folded("Validation scores as a table", _series_table(training), "pretraining-scores")
+    content += folded("Validation scores as a table", _series_table(training, ""), "pretraining-scores")
     return Section("pretraining", "Pretraining", content, drawn, source.pictures("pretraining"))
 
 
@@ -111,17 +111,21 @@ def finetuning(source: Source, task: str, place_: int) -> Section:
             )
         )
     tables = "".join(
-        folded(f"{text(training.name)}: validation scores as a table", _series_table(training), f"{title}-scores-{n}")
+        folded(
+            f"{text(training.name)}: validation scores as a table", _series_table(training, task), f"{title}-scores-{n}"
+        )
         for n, training in enumerate(trainings)
     )
     content = controls(drawn) + grid(drawn) + tables
     return Section(title, f"Fine-tuning: {task}", content, drawn, source.pictures(f"{task}-finetuning"))
 
 
-def _series_table(training: Training) -> str:
-    columns = list(training.validation)
+def _series_table(training: Training, task: str) -> str:
+    """Return the scores of a training, those that were taken."""
+    columns = [name for name in training.validation if training.has(name)]
     rows = [
         [score_cell(value, digits=6) for value in row]
         for row in zip(*(training.validation[name] for name in columns), strict=True)
     ]
-    return html_table(f"{training.name}: validation scores", [text(name.replace("_", " ")) for name in columns], rows)
+    title = ", ".join(filter(None, (task, training.name)))
+    return html_table(f"{title}: validation scores", [text(name.replace("_", " ")) for name in columns], rows)

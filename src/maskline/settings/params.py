@@ -261,8 +261,10 @@ def settings_files(folder: Path) -> dict[str, Any]:
     """Return name -> content of params.yaml in `folder`, and of the file of each task that it switches on.
 
     Raises:
-        UserError: a file is missing or no YAML.
+        UserError: a file is missing or no YAML, or params.yaml has no parameters.
     """
     path = folder / PARAMS
     content = read_yaml(path)
+    if not isinstance(content, dict):
+        raise UserError(f"{path} has no parameters: `git restore {path}`")
     return {PARAMS.name: content} | {f"{TASKS}/{name}.yaml": file for name, file in task_files(content, path).items()}

@@ -98,7 +98,7 @@ def _attention(look: Look, texts: Sequence[str]) -> str:
     )
     return f"""<p class="about caption" aria-live="polite"></p>
 {lines}
-<div class="scroll" tabindex="0" role="region" aria-label="Map of the weights, {name}">
+<div class="scroll" dir="{direction}" tabindex="0" role="region" aria-label="Map of the weights, {name}">
 <div class="map" dir="{direction}" style="{sizes}"><div class="corner"></div><div class="columns"></div>
 <div class="ahead"></div><div class="rows"></div><canvas aria-label="Weights: who looks, in rows, at whom, in columns"
 role="img"></canvas></div></div>
