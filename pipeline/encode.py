@@ -27,10 +27,12 @@ def main(
 
     import torch
 
+    from maskline.graphs.directory import refuse_graph
     from maskline.inference.embedding import token_vectors
     from maskline.model.directory import load_encoder
     from maskline.tokenization.load import load_tokenizer
 
+    refuse_graph(model)
     second = texts[1] if len(texts) == 2 else None
     found = token_vectors(load_encoder(model), load_tokenizer(model), texts[0], second, torch.device("cpu"))
     if as_json:

@@ -30,11 +30,13 @@ def main(
     from rich.text import Text
 
     from maskline.core.text import printable
+    from maskline.graphs.directory import refuse_graph
     from maskline.inference.direction import isolated
     from maskline.inference.fill import fill_masks
     from maskline.model.directory import load_pretraining_model
     from maskline.tokenization.load import load_tokenizer
 
+    refuse_graph(model)
     loaded = load_pretraining_model(model)
     fills = fill_masks(loaded, load_tokenizer(model), text, top, torch.device("cpu"))
     console = Console(highlight=False)

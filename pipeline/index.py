@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from pipeline.cli import InputDirectory, OutputDirectory, progress_bar, run, say_written
+from pipeline.cli import InputDirectory, OutputDirectory, progress_bar, run, say, say_written
 
 
 def main(
@@ -41,6 +41,7 @@ def main(
 
     check_installed()
 
+    from maskline.inference.analysis import has_stems
     from maskline.inference.documents import Columns
     from maskline.inference.indexing import IndexSettings, write_index
     from maskline.inference.vectors import open_encoder
@@ -51,6 +52,8 @@ def main(
     opened = open_encoder(model)
     with progress_bar("documents") as progress:
         manifest = write_index(files or [Path("data/corpus")], out, opened, settings, columns, progress)
+    if not has_stems(language):
+        say(f"language {language} has no stemmer: BM25 counts its words as they are written", err=True)
     say_written(manifest, out)
 
 

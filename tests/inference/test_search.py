@@ -153,6 +153,17 @@ def test_an_open_index_stays_what_it_was_when_another_is_written_there(model, tm
     ]
 
 
+def test_what_is_opened_late_is_not_that_of_another_index(source, model, tmp_path):
+    write_index([source], tmp_path / "index", model, IndexSettings(kinds=("hnsw",)))
+    first, second = SearchIndex(tmp_path / "index"), SearchIndex(tmp_path / "index")
+    query = np.ones(16, np.float32)
+    found = first.ranking("hnsw", "a", query, 3)
+    write_index([source], tmp_path / "index", model, IndexSettings(language="de", kinds=("hnsw",)))
+    assert np.array_equal(first.ranking("hnsw", "a", query, 3)[0], found[0])
+    with pytest.raises(UserError, match="index was made anew meanwhile: open it again"):
+        second.ranking("hnsw", "a", query, 3)
+
+
 @pytest.mark.parametrize("name", [MANIFEST, "vectors.npy", "documents.npy", "indexes/bm25/params.index.json"])
 def test_a_damaged_index_is_told(whole, tmp_path, name):
     folder = shutil.copytree(whole, tmp_path / "index")

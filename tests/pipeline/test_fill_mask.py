@@ -5,6 +5,7 @@ import pytest
 from rich.console import Console
 
 from maskline.inference.fill import Fill
+from pipeline import encode, fill_mask
 from pipeline.fill_mask import main
 
 
@@ -73,3 +74,10 @@ def test_bad_input_is_one_line(fill, text, model, message):
     assert message in error
     assert len(error.splitlines()) == 1
     assert output == ""
+
+
+def test_a_graph_is_no_model_to_look_into(invoke, tmp_path):
+    (tmp_path / "model.onnx").touch()
+    said = f"error: {tmp_path} holds a graph, and this needs weights: name the model that it was exported from\n"
+    assert invoke(fill_mask, "[MASK]", "--model", str(tmp_path)) == (1, "", said)
+    assert invoke(encode, "a", "--model", str(tmp_path)) == (1, "", said)

@@ -79,6 +79,12 @@ def test_from_documents_to_answers(ask, folder):
         assert errors.count("\n") == 1
 
 
+def test_a_language_without_stems_is_told(ask, folder):
+    code, _, errors = ask(index, "texts.txt", "--out", "index", "--language", "km", "--model", MODEL)
+    assert code == 0
+    assert "language km has no stemmer: BM25 counts its words as they are written\n" in errors
+
+
 def test_columns_are_named(ask, folder):
     code, _, errors = ask(index, "table.csv", "--out", "other", "--model", MODEL)
     assert (code, errors) == (1, "error: table.csv has no column text: it has title, body\n")

@@ -31,6 +31,16 @@ def is_graph(directory: Path) -> bool:
     return (directory / GRAPH).exists()
 
 
+def refuse_graph(directory: Path) -> None:
+    """Check that `directory` holds weights of torch, for what needs them.
+
+    Raises:
+        UserError: it holds a graph.
+    """
+    if is_graph(directory):
+        raise UserError(f"{directory} holds a graph, and this needs weights: name the model that it was exported from")
+
+
 def require(*modules: str) -> None:
     """Check that what only graphs need is installed.
 

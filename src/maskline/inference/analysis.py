@@ -26,6 +26,11 @@ STEMMERS = {
 _DOTTED = str.maketrans({"I": "\u0131", "\u0130": "i"})
 
 
+def has_stems(language: str) -> bool:
+    """Return whether the words of `language` are stemmed."""
+    return language.partition("-")[0] in STEMMERS
+
+
 def analyzer(language: str) -> Callable[[str], list[str]]:
     """Return what gives the words of a text in `language`, an ISO 639 code, in their order.
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from maskline.adapters.directory import ALONE, MERGED, TunedModel, read
 from maskline.core.errors import UserError
-from maskline.core.storage import read_manifest
+from maskline.core.storage import INCOMPLETE, read_manifest
 from maskline.inference.predict import use_of
 from maskline.model.directory import TokenizerFiles, export
 from maskline.tokenization.model_files import files_for_model
@@ -24,7 +24,7 @@ def merge(directory: Path, out: Path, encoder: Path | None = None) -> None:
         UserError: the directory is incomplete, or holds nothing that can be merged, or stands on another encoder; or
             `out` is there already.
     """
-    if out.exists():
+    if out.exists() and not (out / INCOMPLETE).exists():  # the rest of a run that was killed is written anew
         raise UserError(f"{out} is there already: name another directory")
     saved = read(directory, f"finetune@{directory.name}", encoder)
     if not isinstance(saved, TunedModel):

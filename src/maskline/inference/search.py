@@ -138,10 +138,15 @@ class Nearest:
         """Take `vectors`, (N, D) of length 1, and what is built over them in `directory`."""
         self._directory = directory
         self._vectors = vectors
+        self._written = _written(directory)
         self._approximate: dict[str, Any] = {}
 
     def ranking(self, method: str, vector: NDArray[np.float32], k: int) -> Ranking:
-        """Return at most `k` rows that are nearest to `vector`, (D,), and their cosines; `flat` finds all of them."""
+        """Return at most `k` rows that are nearest to `vector`, (D,), and their cosines; `flat` finds all of them.
+
+        Raises:
+            UserError: the index was made anew since these vectors were opened.
+        """
         import faiss
 
         query = np.ascontiguousarray(vector[None], np.float32)
@@ -155,6 +160,8 @@ class Nearest:
             order, values = best(np.concatenate(scores), k)
             return np.concatenate(rows)[order], values
         if method not in self._approximate:
+            if _written(self._directory) != self._written:
+                raise UserError(f"{self._directory} was made anew meanwhile: open it again")
             self._approximate[method] = _open_approximate(self._directory / INDEXES / f"{method}.faiss")
         index = self._approximate[method]
         if method == "hnsw":
@@ -164,6 +171,15 @@ class Nearest:
         values, ids = index.search(query, k)
         there = ids[0] >= 0  # fewer than k were near
         return ids[0][there], values[0][there]
+
+
+def _written(directory: Path) -> tuple[int, int] | None:
+    """Return what changes when an index is written anew; None where vectors alone lie there."""
+    try:
+        facts = (directory / MANIFEST).stat()
+    except OSError:
+        return None
+    return facts.st_ino, facts.st_mtime_ns
 
 
 def _open_approximate(path: Path) -> Any:
