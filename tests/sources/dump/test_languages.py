@@ -102,6 +102,24 @@ SENTENCES = {
     ),
     ("ja", "公式はhttp://example.jp/である。谷は広い。"): "谷は広い。",
     ("en", "See http://x.y. Next one is fine."): "Next one is fine.",
+    # what a bracket, an address or a drawing leaves behind
+    ("en", "It is old (Ivan described it at great length, and asked for {{x|the number}}). It is large (Greek: {{x}}, born 14 March 1879)."): (
+        "It is old. It is large (born 14 March 1879)."
+    ),
+    ("zh", "山高（他写了一封很长很长的信给他的朋友，问{{未知}}）。水长（1990年，{{未知}}）。"): "山高。水长（1990年）。",
+    ("bg", "Според [http://a.b] градът е стар. Той е голям [http://a.b]. Тук (виж [http://a.b] или [http://c.d]) вали, от [http://a.b], да."): (
+        "Той е голям."
+    ),
+    ("bg", "Дървото расте.[[Файл:A.png|мини|Дърво]]Днес е топло.<ref>A.</ref>Вали.{{x}}Грее<gallery>A.png</gallery>Вчера валя."): (
+        "Дървото расте. Днес е топло. Вали. Грее\nВчера валя."
+    ),
+    ("bg", "Златко<sup>(беседа)</sup> има 5<sup>-ти</sup> ред и 10<sup>6</sup>."): "Златко(беседа) има 5-ти ред и 10⁶.",
+    # announcements of what is gone, and of what stays
+    ("en", "It is small. A program is this:\n<syntaxhighlight lang='c'>f();</syntaxhighlight>\nIt ends with <code>f</code>."): "It is small.\nIt ends with f.",
+    ("en", "It is small. It reads:\n== Life ==\nHe wrote:\n\nIt lacks {{x|y}} here.\n\nIt is old."): "It is small.\nIt is old.",
+    ("en", "Rules:\n* There are two:\n** The first of them is that it has to be long enough to stay.\n* Short"): (
+        "Rules:\nThere are two: The first of them is that it has to be long enough to stay."
+    ),
 }  # fmt: skip
 
 

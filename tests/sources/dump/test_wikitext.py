@@ -33,7 +33,7 @@ CASES = {
     "Known [[de:Wort]]elsewhere as [[wikt:word|word]] or [[s:Source text]].[[zh-min-nan:Ji]]": (
         "Known elsewhere as word or s:Source text."
     ),
-    "The [[label|[bracketed]]] label and [http://a.b/c an address], [http://a.b], [mailto:a@b.c mail].": (
+    "The [[label|[bracketed]]] label and [http://a.b/c an address], [mailto:a@b.c mail] [http://a.b].": (
         "The [bracketed] label and an address, mail."
     ),
     "Text.\n\n→∀∃∪∩≤≥ℝ→∞∂∇\n\nEnd.": "Text.\nEnd.",
@@ -91,7 +91,7 @@ CASES = {
     "Cairo ({{unknown|x}}) is large ( ; ), [ ] and , , old .": "Cairo is large, and, old.",
     "Call f() or g(x) and obj.method().": "Call f() or g(x) and obj.method().",
     "A (b ({{unknown}}) c) d.": "A (b c) d.",
-    "A list follows: {{toc}}": "A list follows:",
+    "It grows. A list follows: {{toc}}": "It grows.",
     # opaque tags, comments, HTML, entities
     'One<!-- {{ [[ --> two<ref name="a>b">[[x]] {{cite}}</ref> three<ref name=b /> four.': "One two three four.",
     "Before. Then <ref>never closed. After.": "Before.",

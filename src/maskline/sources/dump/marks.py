@@ -10,7 +10,15 @@ GLOSSED = "\ue004"
 """The end of the text of a `GLOSS`."""
 UNKNOWN = "\ue003"
 """A template that may show a word of the sentence, or a note, or nothing."""
+BLOCK = f"\n\n*{HOLE}\n\n"
+"""Stands for a table or a piece of code: an item without text, which a sentence may announce."""
+_POINTS = ".!?…"
 GAPS = HOLE + GLOSS + UNKNOWN
+
+
+def between(before: str, after: str) -> str:
+    """Return what stands in place of something that shows no text: a space where it parted two sentences, else ""."""
+    return " " if before[-1:] in _POINTS and before and after[:1].isupper() else ""
 
 
 def unmarked(text: str) -> str:

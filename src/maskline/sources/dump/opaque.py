@@ -2,7 +2,7 @@
 
 import re
 
-from maskline.sources.dump.marks import HOLE, UNCLOSED
+from maskline.sources.dump.marks import BLOCK, HOLE, UNCLOSED, between
 
 _SHOWN = ("math", "chem", "ce", "hiero", "score", "syntaxhighlight", "source", "pre", "nowiki")
 _HIDDEN = (
@@ -12,7 +12,10 @@ _HIDDEN = (
 _OPAQUE = re.compile(rf"<!--|<(/?)({'|'.join(_SHOWN + _HIDDEN)})\b([^<>]*)>", re.IGNORECASE)
 _MARK = re.compile(r"[\[\]{}|<>'*#:;=_~\\^!-]")
 _MOLECULE = re.compile(r"[A-Z][A-Za-z0-9()]*")
+_BLOCKS = ("syntaxhighlight", "source", "pre", "score")
+"""Those that stand between paragraphs."""
 _POINTS = ".,;،؛۔।。，、；"
+_INLINE = re.compile(r"\binline\b", re.IGNORECASE)
 _NAMED = re.compile(r"\bname\s*=", re.IGNORECASE)
 _FORMULA = re.compile(r"[^\W_]|[\w\s+\-=(),.*/!%:;°′'≤≥≈≠±×·∞∈∪∩→]*")
 
@@ -27,13 +30,14 @@ def without_opaque(text: str) -> str:
     if not tokens:
         return text
     last = {token[2].lower(): token.start() for token in tokens if token[1]}
-    pieces, at, closing = [], 0, ""
+    pieces, at, closing, is_inline = [], 0, "", False
     for token in tokens:
         if token.start() < at:
             continue
         if closing:
             if token[1] and token[2].lower() == closing:
-                pieces.append(_shown(closing, text[at : token.start()]))
+                shown = _shown(closing, text[at : token.start()])
+                pieces.append(BLOCK if shown == HOLE and closing in _BLOCKS and not is_inline else shown)
                 at, closing = _after(text, token.end(), pieces), ""
             continue
         pieces.append(text[at : token.start()])
@@ -44,7 +48,7 @@ def without_opaque(text: str) -> str:
         elif token[1] or token[3].endswith("/"):
             at = _after(text, at, pieces)
         elif last.get(name := token[2].lower(), -1) > token.start():
-            closing = name
+            closing, is_inline = name, _INLINE.search(token[3]) is not None
         elif name == "ref" and not _NAMED.search(token[3]):  # one with a name lacks its slash more often than its end
             pieces.append(UNCLOSED)
     pieces.append(text[at:])
@@ -54,16 +58,17 @@ def without_opaque(text: str) -> str:
 def _after(text: str, at: int, pieces: list[str]) -> int:
     """Return where the text goes on after a note that ends at `at`: behind a point that stands before the note too."""
     point = text[at : at + 1]
-    if not point or point not in _POINTS:
-        return at
     before = next((piece[-2:] for piece in reversed(pieces) if piece), "")
+    if not point or point not in _POINTS:
+        pieces.append(between(before, point))
+        return at
     return at + 1 if before[-1:] == point and before != 2 * point and text[at + 1 : at + 2] != point else at
 
 
 def _shown(name: str, content: str) -> str:
     """Return what an opaque element shows in a sentence; `HOLE` if it shows no text."""
     if name in _HIDDEN:
-        return ""
+        return "\n\n" if name == "gallery" else ""
     if name == "nowiki":
         return _MARK.sub(lambda mark: f"&#{ord(mark[0])};", content)
     if name in {"chem", "ce"} and _MOLECULE.fullmatch(content := content.strip()):

@@ -9,10 +9,12 @@ stays, and the caller drops the sentence.
 
 import re
 
-from maskline.sources.dump.marks import GAPS, GLOSS, GLOSSED, HOLE, UNKNOWN
+from maskline.sources.dump.marks import GAPS, GLOSS, GLOSSED, HOLE, UNKNOWN, between
 
 BRACKETS = 3
 """Levels of nested brackets that are repaired."""
+LONGEST_PART = 4
+"""Words between two commas of a bracket that may stand alone: "born 14 March 1879". More are a clause."""
 _UNSPACED = (
     "\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u1b00-\u1b7f\u3005-\u3007\u3040-\u30ff\u3400-\u9fff"
     "\uaa60-\uaa7f\uf900-\ufaff\U00020000-\U0003ffff"
@@ -135,7 +137,8 @@ def _without_notes(text: str, *, nouns: bool) -> str:
     kept = [parts[0]]
     for number, after in enumerate(parts[1:]):
         before = parts[number]
-        kept.append("" if _is_note(before, after, number == 0, nouns=nouns) else UNKNOWN)
+        gap = between(before, after)
+        kept.append(gap if _is_note(before, after, number == 0, nouns=nouns) else UNKNOWN)
         kept.append(after)
     return "".join(kept)
 
@@ -191,8 +194,16 @@ def may_go_on(sentence: str) -> bool:
     return bool(_ABBREVIATED.search(sentence[-8:]))
 
 
+def _length(part: str) -> int:
+    """Return the words of a part of a bracket, three letters to one where words have no spaces between them."""
+    return max(len(part.split()), len(_UNSPACED_LETTER.findall(part)) // 3)
+
+
 def _without_incomplete_parts(bracket: re.Match[str]) -> str:
-    """Return a bracket without its parts that have a hole; "" if no part is left."""
+    """Return a bracket without its parts that have a hole.
+
+    It is "" if no part is left, and if commas part the clauses of a sentence, which cannot do without one of them.
+    """
     content = bracket[1]
     if not _GAP.search(content):
         return bracket[0]
@@ -203,7 +214,7 @@ def _without_incomplete_parts(bracket: re.Match[str]) -> str:
         if not _GAP.search(parts[i])
     ]
     inner = "".join(part + separator for part, separator in kept).strip(" ,;:،؛；、，")
-    if not inner:
+    if not inner or (not _STRONG.search(content) and any(_length(part) > LONGEST_PART for part, _ in kept)):
         return ""
     opening = bracket[0][: bracket[0].index(content)]
     return f"{opening}{inner}{bracket[0][-1]}"

@@ -18,7 +18,7 @@ from maskline.sources.dump.definitions import NO_DEFINITIONS, Definitions
 from maskline.sources.dump.headings import is_appendix
 from maskline.sources.dump.leftovers import leftover_markup
 from maskline.sources.dump.losses import KEPT
-from maskline.sources.dump.marks import GAPS, HOLE, UNCLOSED, UNKNOWN, unmarked
+from maskline.sources.dump.marks import BLOCK, GAPS, HOLE, UNCLOSED, UNKNOWN, between, unmarked
 from maskline.sources.dump.measures import raised
 from maskline.sources.dump.opaque import without_opaque
 from maskline.sources.dump.pages import SitePage
@@ -43,6 +43,7 @@ _MEDIA = re.compile(
 _EXTERNAL = re.compile(
     r"\[(?:https?:|ftp:|mailto:|irc:|news:)?//[^\s\[\]<>]*(?:\s+([^\[\]\n]*))?\]|\[mailto:[^\s\[\]]*\s*([^\[\]\n]*)\]"
 )
+_NOTED = re.compile(r"\s*(?:$|[.;!?…。！？।۔\n])")
 _ADDRESS = re.compile(
     r"(?<![A-Za-z0-9])(?:https?|ftp)://[^\s\[\]<>\"|»”،؛。、，；：（）「」]*[^\s\[\]<>\"|»”،؛。、，；：（）「」.,;:!?]",
     re.IGNORECASE,
@@ -75,6 +76,8 @@ MIN_ITEM = 50
 """Characters from which on a list item is kept although it does not end like a sentence."""
 _LIST, _INDENTED = "*#", ":;"
 """Beginnings of list items, and of definitions and indented lines."""
+_SECTION = "="
+"""The sign of a heading."""
 _ANNOUNCE = (":", "：")
 _GOES_ON = (";", ",", "；", "，", "、", "؛", "،")
 _CONJUNCTION = re.compile(
@@ -86,8 +89,6 @@ _WIDE_JOINT = re.compile(
     r"(?<=[\u3000-\u30ff\u3400-\u9fff\uff01-\uffef])\n(?=[\u3000-\u30ff\u3400-\u9fff\uff01-\uffef])"
 )
 """A line break where Chinese and Japanese have no space."""
-_TABLE = f"\n\n*{HOLE}\n\n"
-"""Stands for a table: an item without text, which a sentence may announce."""
 _FOOTNOTE = re.compile(r"\[(?<=[.,;:!?،؛؟۔।。，、；：！？]\[)\d{1,3}\]")
 """The number of a footnote that was copied with a text."""
 _DISAMBIGUATION = frozenset(map(fold, words(DISAMBIGUATION)))
@@ -134,7 +135,10 @@ def prose(title: str, text: str, site: Site, language: str, definitions: Definit
     counts = Counter[str](appendices=bibliographies) if bibliographies else Counter[str]()
     kept = _Kept(language, counts)
     for paragraph, marker in _paragraphs(text, counts):
-        kept.add(paragraph, marker)
+        if marker == _SECTION:
+            kept.end_section()
+        else:
+            kept.add(paragraph, marker)
     text = kept.text()
     counts[KEPT] += len(split_sentences(text, language))
     return Prose(text, disambiguation, counts)
@@ -168,7 +172,17 @@ class _Kept:
             self._counts["rests"] += 1
             cleaned = "".join(others).strip()
         self._formula = paragraph.rstrip(" .,;:").endswith(HOLE)
+        self._announced = not cleaned and self._announces()
         self._keep(cleaned)
+
+    def end_section(self) -> None:
+        """Take note of a heading, below which nothing is announced above it."""
+        if self._announced or self._announces():
+            self._drop_announcement()
+        self._cut, self._series = False, []
+
+    def _announces(self) -> bool:
+        return bool(self._paragraphs) and self._paragraphs[-1].endswith(_ANNOUNCE)
 
     def _add_item(self, item: str, marker: str) -> None:
         short = len(item) < MIN_ITEM
@@ -181,7 +195,7 @@ class _Kept:
         else:
             self._counts["items"] += bool(cleaned) or (short and counts["holes"] > 0)
             self._announced = self._announced or (not self._cut and self._is_announcement(item, marker))
-            goes_on = cleaned.endswith(_GOES_ON) or _CONJUNCTION.search(cleaned)
+            goes_on = cleaned.endswith(_GOES_ON + _ANNOUNCE) or _CONJUNCTION.search(cleaned)
             self._series = [*self._series, cleaned] if first and goes_on else []
             self._cut = self._cut or (item != HOLE and marker != ";")  # a table and a heading are no items
             self._formula = marker in _INDENTED and item[:1] == HOLE
@@ -211,8 +225,7 @@ class _Kept:
 
     def text(self) -> str:
         """Return the paragraphs; nothing is added after this."""
-        if self._announced:
-            self._drop_announcement()
+        self.end_section()
         return "\n".join(self._paragraphs)
 
 
@@ -299,7 +312,7 @@ def _without_tables(text: str) -> str:
     pieces, at = [], 0
     for start, end in sorted(spans):
         if start >= at:
-            pieces += [text[at:start], _TABLE]
+            pieces += [text[at:start], BLOCK]
             at = end
     return "".join([*pieces, text[at:]])
 
@@ -318,7 +331,8 @@ def _without_links(text: str, site: Site) -> str:
             start = open_.pop()
             content = "".join(out[start:]) if len(open_) < DEPTH else ""
             del out[start:]
-            out.append(_label(content, site))
+            shown = _label(content, site)
+            out.append(shown or between(out[-1] if out else "", text[at : at + 1]))
     out.append(text[at:])
     for start in open_:
         target, bar, label = out[start].partition("|")
@@ -351,7 +365,7 @@ def _inline(text: str, variants: tuple[str, ...]) -> str:
     """Return `text` without inline markup, and with entities replaced by their characters."""
     if UNKNOWN in text:
         text = _BEFORE_BOLD.sub("", text)
-    text = _EXTERNAL.sub(lambda link: (link[1] or link[2] or "").strip(), text)
+    text = _EXTERNAL.sub(_external, text)
     if "://" in text:
         text = _ADDRESS.sub(HOLE, text)
     text = _FOOTNOTE.sub("", text)
@@ -361,6 +375,12 @@ def _inline(text: str, variants: tuple[str, ...]) -> str:
     if "&" in text:  # what they write is text, also where it looks like a tag
         text = _entities(_entities(text))
     return _BEHAVIOUR_SWITCH.sub("", text).replace("-->", "")
+
+
+def _external(link: re.Match[str]) -> str:
+    """Return the label of a link to elsewhere; one without any is a number, of a note at the end of a sentence."""
+    label = (link[1] or link[2] or "").strip()
+    return label or ("" if _NOTED.match(link.string, link.end()) else UNKNOWN)
 
 
 def _without_quotes(line: str) -> str:
@@ -389,7 +409,7 @@ def _untagged(text: str) -> str:
 def _raised(tag: re.Match[str]) -> str:
     """Return digits and signs as superscript characters, so that 10<sup>6</sup> does not become 106."""
     shown = raised(tag[1].strip())
-    return shown if not any(character.isalnum() and character.isascii() for character in shown) else tag[1]
+    return tag[1] if set(shown) & set(tag[1].strip()) else shown
 
 
 def _entities(text: str) -> str:
@@ -399,8 +419,8 @@ def _entities(text: str) -> str:
 def _paragraphs(text: str, counts: Counter[str]) -> Iterator[tuple[str, str]]:
     """Yield the paragraphs of `text`, each with the sign that makes it a list item; "" if it is not one.
 
-    Lines without a blank line between them are one paragraph, as in MediaWiki. Headings are left out, and so are the
-    sections below the headings of appendices and the rows of unclosed tables.
+    Lines without a blank line between them are one paragraph, as in MediaWiki. Of a heading the sign alone is given.
+    The sections below the headings of appendices are left out, as are the rows of unclosed tables.
     """
     lines: list[str] = []
     in_appendix = False
@@ -418,6 +438,7 @@ def _paragraphs(text: str, counts: Counter[str]) -> Iterator[tuple[str, str]]:
             yield _joined(lines), ""
             lines = []
         if heading := _HEADING.fullmatch(line):
+            yield "", _SECTION
             if len(heading[1]) <= 2:
                 in_appendix = is_appendix(heading[2])
                 counts["appendices"] += in_appendix
