@@ -12,7 +12,7 @@ _HIDDEN = (
 _OPAQUE = re.compile(rf"<!--|<(/?)({'|'.join(_SHOWN + _HIDDEN)})\b([^<>]*)>", re.IGNORECASE)
 _MARK = re.compile(r"[\[\]{}|<>'*#:;=_~\\^!-]")
 _MOLECULE = re.compile(r"[A-Z][A-Za-z0-9()]*")
-_BLOCKS = ("syntaxhighlight", "source", "pre", "score")
+_BLOCKS = ("syntaxhighlight", "source", "pre")
 """Those that stand between paragraphs."""
 _POINTS = ".,;،؛۔।。，、；"
 _INLINE = re.compile(r"\binline\b", re.IGNORECASE)
