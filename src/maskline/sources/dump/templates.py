@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from maskline.sources.dump import measures, notations
+from maskline.sources.dump import dates, measures, notations
 from maskline.sources.dump.aliases import (
     ACCENT,
     CITATION_PREFIXES,
@@ -201,47 +201,6 @@ def _is_language(text: str) -> bool:
     return len(text) < 4 and text.isascii() and text.isalpha() and text.islower()
 
 
-_FRENCH_MONTHS = words(
-    "janvier / février / mars / avril / mai / juin / juillet / août / septembre / octobre / novembre / décembre"
-)
-_FRENCH_DAYS = words("lundi / mardi / mercredi / jeudi / vendredi / samedi / dimanche")
-
-
-def _french_date(arguments: Arguments) -> str:
-    """Return "3 mars 1950" without the subject that may follow: en sport, au cinéma."""
-    given = arguments.texts()
-    if not given or " " in given[0]:
-        return given[0] if given else ""
-    shown: list[str] = []
-    for place, part in enumerate(given):
-        if part.isdecimal() and shown and shown[-1].isdecimal() and 1 <= int(part) <= 12 and place + 1 < len(given):
-            shown.append(_FRENCH_MONTHS[int(part) - 1])
-        elif part[0].isdecimal() or part.casefold() in _FRENCH_MONTHS + _FRENCH_DAYS:
-            shown.append(part)
-        else:
-            break
-    return " ".join(["1er", *shown[1:]] if shown[:1] == ["1"] else shown)
-
-
-def _french_number(arguments: Arguments) -> str:
-    """Return a number and what is counted: 40, places."""
-    return " ".join(arguments.texts())
-
-
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-
-
-def _as_of(arguments: Arguments) -> str:
-    """Return "As of March 2010"; the template is one of English wikis."""
-    year, month, day = (arguments.at(number) for number in (1, 2, 3))
-    name = _MONTHS[int(month) - 1] if month.isdecimal() and 1 <= int(month) <= 12 else month
-    date = " ".join(filter(None, (day, name, year)))
-    return arguments.named.get("alt") or f"{'as' if arguments.named.get('lc') else 'As'} of {date}"
-
-
 def _renderers(*table: tuple[str, Renderer]) -> dict[str, Renderer]:
     return {fold(name): renderer for names, renderer in table for name in words(names)}
 
@@ -280,15 +239,15 @@ _RENDERERS = _renderers(
 )
 """Folded name -> function that renders the template, whatever its page says; "" means that the text is not known."""
 _OF_LANGUAGE = {
-    "en": _renderers((CONVERT, partial(measures.convert, english=True)), ("as of", _as_of), ("sp", _always(" "))),
+    "en": _renderers((CONVERT, partial(measures.convert, english=True)), ("as of", dates.as_of), ("sp", _always(" "))),
     "fr": _renderers(
         ("s / s-", lambda arguments: arguments.at(1) and f"{arguments.at(1)}{arguments.at(2) or 'e'} siècle"),
         (
             "-s / -s-",
             lambda arguments: arguments.at(1) and f"{arguments.at(1)}{arguments.at(2) or 'e'} siècle av. J.-C.",
         ),
-        ("date / date-", _french_date),
-        ("nombre / nb", _french_number),
+        ("date / date-", dates.french_date),
+        ("nombre / nb", _joined(" ")),
         ("citation / citation étrangère / «» / guil", lambda arguments: arguments.at(1) and f"« {arguments.at(1)} »"),
     ),
     "it": _renderers(
