@@ -10,7 +10,7 @@ from maskline.core.storage import MANIFEST, read_json, write_manifest
 from maskline.dataset.read import Dataset, read_dataset
 from maskline.finetuning import run as finetuning_run
 from maskline.finetuning.objective import FinetuningObjective
-from maskline.finetuning.run import LOG_EVERY, _identity, _read
+from maskline.finetuning.run import LOG_EVERY, _examples, _identity
 from maskline.training import devices
 from maskline.training.loop import Cadence, Progress
 from maskline.training.reports import write_reports
@@ -112,7 +112,7 @@ def test_each_split_has_its_own_numbers(tmp_path):
     )
     dataset = Dataset({}, {"train": {"id": ["a", "b", "c"]}, "validation": {"id": ["d"]}, "test": {"id": ["e", "f"]}})
     progress = Progress(step=4, best_step=2, validation=[{"step": 2, "loss": 1.0}, {"step": 4, "loss": 2.0}])
-    write_reports(tmp_path, progress, objective, 4, _read(objective, dataset))
+    write_reports(tmp_path, progress, objective, 4, _examples(objective, dataset))
     assert read_json(tmp_path / "metrics.json") == {
         "best": {"step": 2, "loss": 1.0},
         "last": {"step": 4, "loss": 2.0},

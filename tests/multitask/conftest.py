@@ -40,6 +40,7 @@ OWN = {
     "pairs:finetune.epochs": 1,
     "ner:dataset.types": ["LOC"],
     "qa:dataset.id_prefix": "",
+    "qa:finetune.text_epochs": 0,
     "qa:finetune.max_question_tokens": 3,
     "qa:finetune.stride": 2,
     "qa:finetune.max_answer_tokens": 3,

@@ -134,12 +134,15 @@ class Batcher:
     def _work(self) -> None:
         while parts := self._take():
             started = time.perf_counter()
-            self._compute(parts)
+            due = self._compute(parts)
             seconds, tokens = time.perf_counter() - started, sum(part.tokens for part in parts)
             speed = tokens / max(seconds, 1e-6)
             with self._changed:
                 self._speed = INERTIA * self._speed + (1 - INERTIA) * speed if self._speed else speed
             self._computed(sum(len(part.inputs) for part in parts), tokens, seconds)
+            for request, error in due:  # once it is counted: who has an answer finds it among the counts
+                with suppress(InvalidStateError):
+                    request.answer.set_exception(error) if error else request.answer.set_result(request.results)
 
     def _take(self) -> list[Part]:
         """Wait for requests, and return the next batch; nothing when all is to end.
@@ -165,8 +168,11 @@ class Batcher:
                     self._queue.append(request)
             return parts
 
-    def _compute(self, parts: Sequence[Part]) -> None:
-        """Compute a batch; where that fails, each part alone, so that only the one at fault has no answer."""
+    def _compute(self, parts: Sequence[Part]) -> list[tuple[Request, Exception | None]]:
+        """Compute a batch; return the requests of which nothing is left to compute, or which failed, and why.
+
+        Where a batch fails, each part is computed alone, so that only the one at fault has no answer.
+        """
         inputs = [one for part in parts for one in part.inputs]
         error: Exception | None = None
         try:
@@ -175,16 +181,13 @@ class Batcher:
             error = raised
         if error is not None:
             if len(parts) > 1:
-                for part in parts:
-                    self._compute([part])
-            else:
-                with suppress(InvalidStateError):
-                    parts[0].request.answer.set_exception(error)
-            return
+                return [due for part in parts for due in self._compute([part])]
+            return [(parts[0].request, error)]
+        due: list[tuple[Request, Exception | None]] = []
         for part in parts:
             request = part.request
             request.results += found[: len(part.inputs)]
             del found[: len(part.inputs)]
             if len(request.results) == len(request.inputs):
-                with suppress(InvalidStateError):
-                    request.answer.set_result(request.results)
+                due.append((request, None))
+        return due
