@@ -152,3 +152,13 @@ def test_after_the_end_nothing_is_taken(model):
     assert left.cancelled() or left.done()
     with pytest.raises(UnavailableError):
         ask(batcher, model, [2])
+
+
+def test_a_batch_is_counted_before_its_answers_go_out(model):
+    answered = []
+    batcher = Batcher(most_waiting=20, computed=lambda *_: answered.append(asked.done()))
+    asked = ask(batcher, model, [1, 2])
+    model.open()
+    assert asked.result(SECONDS) == [2, 4]
+    batcher.close()
+    assert answered == [False]
