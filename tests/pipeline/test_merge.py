@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from maskline.core.storage import _MARK
+from maskline.core.storage import fresh_directory
 from pipeline import embed, finetune, merge, predict
 from tests.project import change
 
@@ -28,9 +28,7 @@ def test_it_is_used_beside_the_whole_one_merged_from_it_and_one_on_another_encod
     assert code == 0, errors
     code, output, _ = call(merge, "data/models/sentiment", "merged")
     assert (code, output) == (0, "merged: a whole model\n")
-    shutil.copytree("merged", "killed")
-    (Path("killed") / "manifest.json").rename(Path("killed") / ".incomplete")
-    (Path("killed") / ".incomplete").write_bytes(_MARK)
+    (fresh_directory(Path("killed")) / "model.safetensors").touch()
     assert call(merge, "data/models/sentiment", "killed")[0] == 0
     assert (Path("killed") / "manifest.json").read_bytes() == (Path("merged") / "manifest.json").read_bytes()
     code, _, errors = call(merge, "data/models/sentiment", "killed")

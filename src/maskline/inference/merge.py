@@ -22,9 +22,9 @@ def merge(directory: Path, out: Path, encoder: Path | None = None) -> None:
 
     Raises:
         UserError: the directory is incomplete, or holds nothing that can be merged, or stands on another encoder; or
-            `out` is there already.
+            `out` is there already, and no rest of a run that was killed.
     """
-    if out.exists() and not (out / INCOMPLETE).exists():  # the rest of a run that was killed is written anew
+    if out.exists() and not (out / INCOMPLETE).exists():
         raise UserError(f"{out} is there already: name another directory")
     saved = read(directory, f"finetune@{directory.name}", encoder)
     if not isinstance(saved, TunedModel):

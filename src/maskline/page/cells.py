@@ -15,7 +15,7 @@ def whole(value: float | None) -> str:
 
 def count_cell(value: float | None) -> Cell:
     """Return a whole number as a field."""
-    return Cell(whole(value), value, number=True)
+    return Cell(whole(value), number(value), number=True)
 
 
 def score_cell(value: Any, digits: int = 0) -> Cell:

@@ -24,8 +24,8 @@
   // The specification of a figure, drawn against the column and on the axes that were chosen.
   function adjusted(figure, choice) {
     const spec = structuredClone(figure.spec);
-    const positive = figure.loss && choice.logY ? ([name, value]) => [name, name === "value" && value <= 0 ? null : value] : null;
-    const rows = (table) => (positive ? objects(table).map((row) => Object.fromEntries(Object.entries(row).map(positive))) : objects(table));
+    const hasLogarithm = (row) => !(figure.loss && choice.logY) || row.value > 0;
+    const rows = (table) => objects(table).map((row) => (hasLogarithm(row) ? row : { ...row, value: null }));
     const tables = Object.entries(figure.data).map(([name, table]) => [name, rows(table)]);
     spec.datasets = { ...spec.datasets, ...Object.fromEntries(tables) };
     const first = Object.keys(figure.axes)[0];

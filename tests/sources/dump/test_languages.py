@@ -114,6 +114,7 @@ SENTENCES = {
         "Дървото расте. Днес е топло. Вали. Грее\nВчера валя."
     ),
     ("bg", "Златко<sup>(беседа)</sup> има 5<sup>-ти</sup> ред и 10<sup>6</sup>."): "Златко(беседа) има 5-ти ред и 10⁶.",
+    ("en", "The U.<nowiki/>S. and A.<!-- c -->B. of it.<ref name=a />Next {{IPA|en|/ˈpærɪs/}} is old."): "The U.S. and A.B. of it. Next /ˈpærɪs/ is old.",
     # announcements of what is gone, and of what stays
     ("en", "It is small. A program is this:\n<syntaxhighlight lang='c'>f();</syntaxhighlight>\nIt ends with <code>f</code>."): "It is small.\nIt ends with f.",
     ("en", "It is small. It reads:\n== Life ==\nHe wrote:\n\nIt lacks {{x|y}} here.\n\nIt is old."): "It is small.\nIt is old.",

@@ -11,13 +11,14 @@ def words(table: str) -> tuple[str, ...]:
 
 
 TAGS = """
-    abbr / b / bdi / bdo / big / blockquote / br / caption / center / cite / code / col / colgroup / data / dd / del /
-    dfn / div / dl / dt / em / font / h1 / h2 / h3 / h4 / h5 / h6 / hr / i / ins / kbd / li / link / mark / meta / ol
-    / p / pre / q / rb / rbc / rp / rt / rtc / ruby / s / samp / small / span / strike / strong / sub / sup / table /
-    tbody / td / tfoot / th / thead / time / tr / tt / u / ul / var / wbr / a / img / nobr / noinclude / includeonly /
-    onlyinclude / nowiki / ref / references / gallery / poem / math / chem / ce / score / hiero / syntaxhighlight /
-    source / timeline / graph / chart / section / indicator / inputbox / imagemap / mapframe / maplink / categorytree
-    / charinsert / templatestyles / templatedata / translate / languages / tvar / phonos / noeditsection / notoc
+    abbr / b / bdi / bdo / big / blockquote / br / caption / center / cite / code / col / colgroup / data / dd /
+    del / dfn / div / dl / dt / em / font / h1 / h2 / h3 / h4 / h5 / h6 / hr / i / ins / kbd / li / link / mark /
+    meta / ol / p / pre / q / rb / rbc / rp / rt / rtc / ruby / s / samp / small / span / strike / strong / sub /
+    sup / table / tbody / td / tfoot / th / thead / time / tr / tt / u / ul / var / wbr / a / img / nobr /
+    noinclude / includeonly / onlyinclude / nowiki / ref / references / gallery / poem / math / chem / ce /
+    score / hiero / syntaxhighlight / source / timeline / graph / chart / section / indicator / inputbox /
+    imagemap / mapframe / maplink / categorytree / charinsert / templatestyles / templatedata / translate /
+    languages / tvar / phonos
 """
 """Elements of HTML and of MediaWiki: anything else between `<` and `>` is text."""
 
@@ -187,12 +188,10 @@ APPENDICES = """
     더 읽어보기 / 더 읽을거리 / 관련 항목 / 각주 및 참고 문헌 / 참고 / 참조 / 주해 / 인용 / 인용주 / 설명주 /
     각주와 참고 문헌 / 갤러리 / 더 보기 / 미주 / 관련 서적 / 추가 자료 / links externos / referências bibliográficas /
     källhänvisningar / और पढ़ें / קישורים / note bibliografice / szakirodalom / источник / ዋቢ ምንጮች / ምንጮች / ማጣቀሻ /
-    ማጣቀሻዎች /
-    የውጭ መያያዣዎች / çavkanî / girêdanên derve / binêre / her wiha binêre / têbinî / têbînî / سرچينې / سرچینې / باندنۍ
-    تړنې /
-    دا هم وګورئ / پايدىلانمىلار / مەنبەلەر / سىرتقى ئۇلانمىلار / иҫкәрмәләр / әҙәбиәт / һылтанмалар / шулай уҡ
-    ҡарағыҙ /
-    сығанаҡтар / notennoù ha daveennoù / notennoù / liammoù diavaez / daveoù / gwelet ivez / levrlennadur
+    ማጣቀሻዎች / የውጭ መያያዣዎች / çavkanî / girêdanên derve / binêre / her wiha binêre / têbinî / têbînî / سرچينې /
+    سرچینې / باندنۍ تړنې / دا هم وګورئ / پايدىلانمىلار / مەنبەلەر / سىرتقى ئۇلانمىلار / иҫкәрмәләр / әҙәбиәт /
+    һылтанмалар / шулай уҡ ҡарағыҙ / сығанаҡтар / notennoù ha daveennoù / notennoù / liammoù diavaez / daveoù /
+    gwelet ivez / levrlennadur
 """
 """Headings of sections without prose."""
 

@@ -18,7 +18,7 @@ GAPS = HOLE + GLOSS + UNKNOWN
 
 def between(before: str, after: str) -> str:
     """Return what stands in place of something that shows no text: a space where it parted two sentences, else ""."""
-    return " " if before[-1:] in _POINTS and before and after[:1].isupper() else ""
+    return " " if before and before[-1] in _POINTS and after[:1].isupper() else ""
 
 
 def unmarked(text: str) -> str:

@@ -15,6 +15,7 @@ _SOUND = re.compile(r"(?:lang|pron|local|uk|us|usalso|ukalso|also|icon)|.*\.(?:o
 _CLICK = frozenset(
     ("listen", "play", "pronunciation", "help", "info", "écouter", "prononciation", "ascolta", "escuchar", "anhören")
 )
+"""What stands beside a recording where it says what a click does."""
 
 
 def molecule(arguments: Arguments) -> str:
@@ -40,9 +41,8 @@ def sounds(arguments: Arguments) -> str:
 
 def sounds_of(arguments: Arguments) -> str:
     """Return a pronunciation that may stand behind the code of its language: fr, paʁi is "[paʁi]"."""
-    if text := arguments.at(2):
-        return gloss(f"[{text}]")
-    return gloss(arguments.at(1))
+    first, text = arguments.at(1), arguments.at(2)
+    return gloss(f"[{text}]" if text and text[0] not in "[/" else text or first)
 
 
 def recording(arguments: Arguments) -> str:

@@ -38,7 +38,7 @@ def without_opaque(text: str) -> str:
             if token[1] and token[2].lower() == closing:
                 shown = _shown(closing, text[at : token.start()])
                 pieces.append(BLOCK if shown == HOLE and closing in _BLOCKS and not is_inline else shown)
-                at, closing = _after(text, token.end(), pieces), ""
+                at, closing = _after(text, token.end(), pieces, closing), ""
             continue
         pieces.append(text[at : token.start()])
         at = token.end()
@@ -46,7 +46,7 @@ def without_opaque(text: str) -> str:
             end = text.find("-->", at)
             at = len(text) if end < 0 else _after(text, end + 3, pieces)
         elif token[1] or token[3].endswith("/"):
-            at = _after(text, at, pieces)
+            at = _after(text, at, pieces, token[2].lower())
         elif last.get(name := token[2].lower(), -1) > token.start():
             closing, is_inline = name, _INLINE.search(token[3]) is not None
         elif name == "ref" and not _NAMED.search(token[3]):  # one with a name lacks its slash more often than its end
@@ -55,12 +55,15 @@ def without_opaque(text: str) -> str:
     return "".join(pieces)
 
 
-def _after(text: str, at: int, pieces: list[str]) -> int:
-    """Return where the text goes on after a note that ends at `at`: behind a point that stands before the note too."""
+def _after(text: str, at: int, pieces: list[str], name: str = "") -> int:
+    """Return where the text goes on after an element that ends at `at`: behind a point that stands before it too.
+
+    A note that parts two sentences leaves a space; a comment and `<nowiki/>` part nothing.
+    """
     point = text[at : at + 1]
     before = next((piece[-2:] for piece in reversed(pieces) if piece), "")
     if not point or point not in _POINTS:
-        pieces.append(between(before, point))
+        pieces.append(between(before, point) if name in _HIDDEN else "")
         return at
     return at + 1 if before[-1:] == point and before != 2 * point and text[at + 1 : at + 2] != point else at
 
